@@ -1,0 +1,113 @@
+/* sandbox/box.h -- run one program where it can do no harm.
+ *
+ * A box is a process tree in namespaces of its own (user, mount, pid, net, ipc,
+ * uts) with a minimal read-only root, no capability, no_new_privs, a seccomp
+ * filter, its own uid, and limits on memory, time, processes and files. Nothing in
+ * a box ever has real uid 0. Started by root or by an ordinary user it is the same
+ * box. docs/sandbox.md tells the order of steps and why.
+ *
+ * Includes: core, sys. Knows nothing of tasks, kernels or agents.
+ * Threads:  one thread at a time per box; different boxes are independent.
+ * Errors:   ERR_MISSING (no box can be had here; the hint says how to mend it),
+ *           ERR_SYSTEM, ERR_LIMIT. What the *program* did wrong is a result.
+ */
+#ifndef SANDBOX_BOX_H
+#define SANDBOX_BOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/str.h"
+
+enum box_role {
+    BOX_BUILDER, /* compilers: may start processes; no GPU, no channel */
+    BOX_WORKER,  /* the Python worker: may start processes and threads (Inductor calls g++) */
+    BOX_RUNNER   /* the candidate: threads only, no second process, no exec after start */
+};
+
+struct box_mount {
+    const char *from; /* path outside; a folder or a file; may lie under a folder that only
+                         root can search */
+    const char *at;   /* path inside, absolute; NULL: the same */
+    bool writable;
+    bool optional; /* skip silently when `from` does not exist */
+};
+
+struct box_spec {
+    enum box_role role;
+    const char *const *argv; /* NULL-terminated; argv[0] absolute inside the box */
+    const char *const *env;  /* NULL-terminated; all of it */
+    const char *dir;         /* working directory inside; NULL: /tmp */
+    const struct box_mount *mounts;
+    size_t n_mounts;
+    bool gpu;       /* bind the NVIDIA device nodes and driver libraries */
+    int channel_fd; /* becomes descriptor 3 inside; -1: none. The caller keeps and closes its own
+                       copy */
+    int stdin_fd;   /* -1: /dev/null, each */
+    int out_fd, err_fd;
+    int64_t mem_bytes;  /* resident memory of the whole box; 0: no limit */
+    int64_t tmp_bytes;  /* size of the tmpfs at /tmp */
+    int64_t file_bytes; /* largest file it may write; 0: no limit */
+    int64_t cpu_s;      /* CPU seconds per process; 0: no limit */
+    int tasks_max;      /* processes and threads together */
+};
+
+struct box; /* opaque */
+
+enum box_end { BOX_EXITED, BOX_SIGNALLED, BOX_TIMED_OUT, BOX_OUT_OF_MEMORY };
+
+struct box_result {
+    enum box_end end;
+    int status; /* exit status, or the signal's number */
+    int64_t wall_ms, mem_peak_bytes;
+};
+
+/* What this machine allows. rung 1: namespaces. limits_by: "cgroup2", "cgroup1" or
+ * "watchdog". start_us: time of the last box start, for doctor. */
+struct box_facts {
+    int rung;
+    const char *limits_by;
+    char detail[256];
+};
+
+/* Try it: starts /bin/true-like in a box once per process and remembers. ERR_MISSING with a
+ * hint when there is no box to be had. */
+MUST_USE
+enum err_code box_probe(struct box_facts *ret, struct err *err);
+
+/* Start; returns when the program has been exec'd in its box, or could not be. */
+MUST_USE
+enum err_code box_start(const struct box_spec *spec, struct box **ret, struct err *err);
+
+/* SIGSTOP every thread in the box and wait until all are in state T; resume.
+ * Both are no-ops on a box that ended. About 0.1 ms. */
+MUST_USE
+enum err_code box_pause(struct box *b, struct err *err);
+MUST_USE
+enum err_code box_resume(struct box *b, struct err *err);
+
+pid_t box_pid(const struct box *b);  /* the program's pid as seen from outside */
+int box_end_fd(const struct box *b); /* readable (POLLIN) once the program has ended; borrowed */
+
+/* Wait up to wall_ms (-1: for ever) for the end; kills the whole box when the time is up. */
+MUST_USE
+enum err_code box_wait(struct box *b, int64_t wall_ms, struct box_result *ret, struct err *err);
+
+/* Kill whatever still runs, remove cgroups and mounts, free. NULL is fine. */
+void box_destroy(struct box *b);
+
+/* Start, collect up to out_max bytes of each stream, wait, destroy. out_fd and
+ * err_fd of the spec must be -1. */
+struct box_output {
+    struct box_result result;
+    struct str out, err_out; /* in the arena */
+    bool out_cut;
+};
+MUST_USE
+enum err_code box_run(struct arena *a, const struct box_spec *spec, int64_t wall_ms, size_t out_max,
+                      struct box_output *ret, struct err *err);
+
+#endif

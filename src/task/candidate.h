@@ -1,0 +1,41 @@
+/* task/candidate.h -- what an author hands in: source files for one target. */
+#ifndef TASK_CANDIDATE_H
+#define TASK_CANDIDATE_H
+
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/str.h"
+
+enum target { TARGET_CUDA, TARGET_CPU };
+const char *target_name(enum target t); /* "cuda", "cpu" */
+
+#define CANDIDATE_FILES_MAX 64
+#define CANDIDATE_FILE_BYTES_MAX ((size_t)1 << 20)
+#define HASH_HEX 33 /* 128 bits of SHA-256, hex, NUL */
+
+struct source_file {
+    const char *name; /* "row_softmax.cu": no folder, [A-Za-z0-9_.-] */
+    struct str text;
+};
+
+struct candidate {
+    enum target target;
+    const char *author;  /* "playbook", "llm", "flags", "hand" */
+    char hash[HASH_HEX]; /* of target, names and texts in order */
+    struct source_file file[CANDIDATE_FILES_MAX];
+    size_t n_files;
+};
+
+/* Read DIR/kernels/ (or DIR itself when it has none): *.cu *.cuh *.c *.h for cuda, *.c *.h for cpu.
+ * Opened with O_NOFOLLOW; links, folders and oversized files are ERR_FORMAT. */
+MUST_USE
+enum err_code candidate_read(struct arena *a, const char *dir, enum target target,
+                             struct candidate *ret, struct err *err);
+
+/* Fill hash from the files. */
+void candidate_seal(struct candidate *c);
+
+/* SHA-256 of the parts one after another, each preceded by its length; first 128 bits in hex. */
+void hash_parts(const struct str *part, size_t n, char ret[HASH_HEX]);
+
+#endif
