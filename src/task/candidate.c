@@ -1,0 +1,161 @@
+#include "task/candidate.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/own.h"
+
+static const char *const target_names[] = { [TARGET_CUDA] = "cuda", [TARGET_CPU] = "cpu" };
+
+const char *target_name(enum target t)
+{
+    return target_names[t];
+}
+
+void candidate_seal(struct candidate *c)
+{
+    struct str part[1 + 2 * CANDIDATE_FILES_MAX];
+    size_t n = 0;
+    part[n++] = str_from(target_name(c->target));
+    for (size_t i = 0; i < c->n_files; i++) {
+        part[n++] = str_from(c->file[i].name);
+        part[n++] = c->file[i].text;
+    }
+    hash_parts(part, n, c->hash);
+}
+
+static bool ending_fits(struct str name, enum target target)
+{
+    static const char *const endings[] = { ".c", ".h", ".cu", ".cuh" };
+    size_t n = target == TARGET_CUDA ? COUNT(endings) : 2;
+    for (size_t i = 0; i < n; i++)
+        if (str_ends(name, str_from(endings[i])))
+            return true;
+    return false;
+}
+
+/* Names become arguments of a compiler: nothing that starts like an option. */
+static bool name_fits(struct str name)
+{
+    if (name.len == 0 || name.len > 64 || name.ptr[0] == '-' || name.ptr[0] == '.')
+        return false;
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && !(c >= '0' && c <= '9') && c != '_' && c != '.' && c != '-')
+            return false;
+    }
+    return true;
+}
+
+static enum err_code bytes_read(struct arena *a, int fd, const char *name, struct str *ret,
+                                struct err *err)
+{
+    struct buf b = { .arena = a, .max = CANDIDATE_FILE_BYTES_MAX };
+    char chunk[16384];
+    for (;;) {
+        ssize_t n = read(fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_sys(err, "read '%s'", name);
+        if (n == 0)
+            break;
+        buf_add(&b, (struct str){ chunk, (size_t)n });
+        if (b.full) /* it grew after the look at its size */
+            return err_raise(err, ERR_FORMAT, "'%s' holds more than %zu bytes", name,
+                             CANDIDATE_FILE_BYTES_MAX);
+    }
+    return buf_done(&b, ret, err);
+}
+
+/* O_NONBLOCK: opening a FIFO must not wait for a writer. */
+static enum err_code source_read(struct arena *a, int dir, const char *name,
+                                 struct source_file *ret, struct err *err)
+{
+    struct stat st;
+    if (!name_fits(str_from(name))) {
+        err_raise(err, ERR_FORMAT, "source file '%s' has a name that is not allowed", name);
+        return err_hint(err, "use at most 64 of A-Z a-z 0-9 _ . - and begin with a letter");
+    }
+    own_fd fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno == ELOOP)
+        return err_raise(err, ERR_FORMAT, "source file '%s' is a symbolic link", name);
+    if (fd < 0)
+        return err_sys(err, "open '%s'", name);
+    if (fstat(fd, &st) != 0)
+        return err_sys(err, "stat '%s'", name);
+    if (!S_ISREG(st.st_mode))
+        return err_raise(err, ERR_FORMAT, "source file '%s' is no regular file", name);
+    if ((uint64_t)st.st_size > CANDIDATE_FILE_BYTES_MAX)
+        return err_raise(err, ERR_FORMAT, "'%s' holds more than %zu bytes", name,
+                         CANDIDATE_FILE_BYTES_MAX);
+    *ret = (struct source_file){ .name = str_z(a, str_from(name)) };
+    return bytes_read(a, fd, name, &ret->text, err);
+}
+
+static void dir_drop(DIR **d)
+{
+    if (*d != NULL)
+        closedir(*d);
+}
+
+static enum err_code folder_open(const char *path, DIR **ret, struct err *err)
+{
+    own_fd top = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0) {
+        err_sys(err, "open folder '%s'", path);
+        return err_hint(err, "a work folder holds kernels/ with the candidate's sources");
+    }
+    own_fd fd = openat(top, "kernels", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
+        return err_raise(err, ERR_FORMAT, "'%s/kernels' is a link or a file, wanted a folder",
+                         path);
+    if (fd < 0 && errno != ENOENT)
+        return err_sys(err, "open '%s/kernels'", path);
+    if (fd < 0)
+        fd = own_fd_take(&top);
+    *ret = fdopendir(fd);
+    if (*ret == NULL)
+        return err_sys(err, "read folder '%s'", path);
+    own_fd_take(&fd);
+    return OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct source_file *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+enum err_code candidate_read(struct arena *a, const char *dir, enum target target,
+                             struct candidate *ret, struct err *err)
+{
+    __attribute__((cleanup(dir_drop))) DIR *d = NULL;
+    struct candidate c = { .target = target, .author = "hand" };
+    if (folder_open(dir, &d, err) != OK)
+        return err->code;
+    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+        /* Hidden files are an editor's business, other endings belong to no compiler. */
+        if (e->d_name[0] == '.' || !ending_fits(str_from(e->d_name), target))
+            continue;
+        if (c.n_files == CANDIDATE_FILES_MAX)
+            return err_raise(err, ERR_LIMIT, "'%s' has more than %d source files", dir,
+                             CANDIDATE_FILES_MAX);
+        if (source_read(a, dirfd(d), e->d_name, &c.file[c.n_files], err) != OK)
+            return err_within(err, "candidate in '%s'", dir);
+        c.n_files++;
+    }
+    if (c.n_files == 0) {
+        err_raise(err, ERR_FORMAT, "no %s source in '%s'", target_name(target), dir);
+        return err_hint(err, "put %s into its kernels/ folder",
+                        target == TARGET_CUDA ? "a .cu file" : "a .c file");
+    }
+    qsort(c.file, c.n_files, sizeof c.file[0], by_name);
+    candidate_seal(&c);
+    *ret = c;
+    return OK;
+}
