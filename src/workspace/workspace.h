@@ -1,0 +1,30 @@
+/* workspace/workspace.h -- the directory that an author works in.
+ *
+ *   model.py      the task, a frozen copy
+ *   kernels/      the candidate: the author's only folder
+ *   cuda_agent.h  the contract, for reading and for editors; a build uses its own copy
+ *   README.md     how to work here
+ *
+ * What lies here is input, never truth: the harness keeps the task and the best candidate.
+ * Errors: ERR_SYSTEM, ERR_MISSING (the product's own files), ERR_FORMAT (what was found).
+ */
+#ifndef WORKSPACE_WORKSPACE_H
+#define WORKSPACE_WORKSPACE_H
+
+#include "task/task.h"
+
+/* Make the directory or mend it: frozen files are written anew, kernels/ is left as it is. */
+MUST_USE
+enum err_code workspace_lay(const char *dir, const struct task *task, struct err *err);
+
+/* Put the candidate's files in the place of DIR/kernels: all of them or none. */
+MUST_USE
+enum err_code workspace_put(const char *dir, const struct candidate *c, struct err *err);
+
+/* Read DIR/kernels back (candidate_read) after a look at model.py: ERR_STATE when it is
+ * not the task any more. */
+MUST_USE
+enum err_code workspace_get(struct arena *a, const char *dir, const struct task *task,
+                            enum target target, struct candidate *ret, struct err *err);
+
+#endif
