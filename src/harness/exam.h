@@ -39,6 +39,10 @@ void exam_close(struct exam *x); /* NULL is fine */
 
 const struct signature *exam_signature(const struct exam *x); /* lives as long as x */
 
+/* The worker's answer to `hello` (docs/worker.md): device with name, arch and uuid, threads,
+ * versions. Borrowed, lives as long as x. */
+const json_t *exam_hello(const struct exam *x);
+
 /* Soundness facts (docs/worker.md, `check`) and the operator graph (`trace`).
  * New references. */
 MUST_USE

@@ -15,8 +15,15 @@ const char *target_name(enum target t)
     return target_names[t];
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const struct source_file *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
 void candidate_seal(struct candidate *c)
 {
+    qsort(c->file, c->n_files, sizeof c->file[0], by_name);
     struct str part[1 + 2 * CANDIDATE_FILES_MAX];
     size_t n = 0;
     part[n++] = str_from(target_name(c->target));
@@ -125,12 +132,6 @@ static enum err_code folder_open(const char *path, DIR **ret, struct err *err)
     return OK;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct source_file *x = a, *y = b;
-    return strcmp(x->name, y->name);
-}
-
 enum err_code candidate_read(struct arena *a, const char *dir, enum target target,
                              struct candidate *ret, struct err *err)
 {
@@ -154,7 +155,6 @@ enum err_code candidate_read(struct arena *a, const char *dir, enum target targe
         return err_hint(err, "put %s into its kernels/ folder",
                         target == TARGET_CUDA ? "a .cu file" : "a .c file");
     }
-    qsort(c.file, c.n_files, sizeof c.file[0], by_name);
     candidate_seal(&c);
     *ret = c;
     return OK;

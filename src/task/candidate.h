@@ -21,7 +21,7 @@ struct source_file {
 struct candidate {
     enum target target;
     const char *author;  /* "playbook", "llm", "flags", "hand" */
-    char hash[HASH_HEX]; /* of target, names and texts in order */
+    char hash[HASH_HEX]; /* of target, names and texts, sorted by name */
     struct source_file file[CANDIDATE_FILES_MAX];
     size_t n_files;
 };
@@ -32,7 +32,7 @@ MUST_USE
 enum err_code candidate_read(struct arena *a, const char *dir, enum target target,
                              struct candidate *ret, struct err *err);
 
-/* Fill hash from the files. */
+/* Sort the files by name and fill hash from them. */
 void candidate_seal(struct candidate *c);
 
 /* SHA-256 of the parts one after another, each preceded by its length; first 128 bits in hex. */

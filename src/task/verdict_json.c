@@ -90,7 +90,6 @@ static const struct member members[] = {
     ARM("eager", time_us[ARM_EAGER]),
     ARM("compile", time_us[ARM_COMPILE]),
     ARM("best", time_us[ARM_BEST]),
-    TEXT("time_us", "best_name", best_name),
     REAL("", "span_us", span_us),
     REAL("setup", "ms", setup_ms),
     LONG("setup", "bytes", keep_bytes),
@@ -246,6 +245,9 @@ json_t *verdict_json(const struct verdict *v)
             }
         }
         json_object_set_new(into, m->key, member_json(m, (const char *)v + m->at));
+        if (m->at == offsetof(struct verdict, time_us[ARM_BEST]) &&
+            v->time_us[ARM_BEST].windows > 0)
+            json_object_set_new(json_object_get(into, m->key), "name", text_json(v->best_name));
         if (m->at == offsetof(struct verdict, candidate_hash))
             json_object_set_new(into, "contract", json_string("native"));
         if (m->at == offsetof(struct verdict, rel_l2))
@@ -408,7 +410,10 @@ enum err_code verdict_from_json(const json_t *j, struct verdict *ret, struct err
         if (member_take(m, from, (char *)v + m->at, err) != OK)
             return err_within(err, "verdict, %s", m->section[0] ? m->section : "top");
     }
-    if (lists_take(j, v, err) != OK)
+    const json_t *best = json_object_get(json_object_get(j, "time_us"), "best");
+    if (lists_take(j, v, err) != OK ||
+        (json_is_object(best) &&
+         text_take(best, "name", v->best_name, sizeof v->best_name, err) != OK))
         return err_within(err, "verdict");
     *ret = *v;
     return OK;

@@ -64,6 +64,12 @@ static void sealing(void **state)
     candidate_seal(&a), candidate_seal(&b), candidate_seal(&c), candidate_seal(&d);
     assert_string_not_equal(a.hash, b.hash);
     assert_string_not_equal(a.hash, c.hash);
+    struct candidate e = { .target = TARGET_CPU, .n_files = 2 }, f = e;
+    e.file[0] = f.file[1] = (struct source_file){ "a.c", S("1") };
+    e.file[1] = f.file[0] = (struct source_file){ "b.c", S("2") };
+    candidate_seal(&e), candidate_seal(&f);
+    assert_string_equal(e.hash, f.hash);
+    assert_string_equal(f.file[0].name, "a.c");
     assert_string_equal(a.hash, d.hash); /* who wrote it is no part of what it is */
 }
 

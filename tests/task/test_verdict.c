@@ -101,6 +101,7 @@ static void shape(void **state)
         "speedup.vs_eager",
         "speedup.vs_compile",
         "speedup.vs_best",
+        "time_us.best.name",
         "reward.milestone",
         "reward.speedup",
         "floor.bytes",
@@ -150,6 +151,8 @@ static void broken_json(void **state)
         { "box", "rung", "4294967296", "out of range" },
         { "floor", "flops", "\"many\"", "is no number" },
         { "time_us", "eager", "{\"median\":1}", "eager: 'lo'" },
+        { "time_us", "best", "{\"median\":1,\"lo\":1,\"hi\":1,\"windows\":1,\"void\":0,\"name\":7}",
+          "'name' is not text" },
         { NULL, "checks", "[{}]", "check 0" },
         { NULL, "notes", "[7]", "note 0" },
     };
