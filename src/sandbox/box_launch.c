@@ -1,0 +1,305 @@
+/* From fork to exec: the steps that make a process a box. docs/sandbox.md explains the order.
+ *
+ *   parent    fork -> launcher
+ *   launcher  cgroup; as real root: own mount namespace, build the root, drop to an
+ *             unprivileged uid; then, like an ordinary user: new user, mount, pid, ipc,
+ *             net and uts namespaces; clone(CLONE_PARENT) -> the program; exit
+ *   program   pid 1 of its namespace and the parent's own child: /proc, pivot_root,
+ *             limits, no_new_privs, filter, exec
+ *
+ * Between fork and exec nothing is freed and every failure travels to the parent over
+ * a close-on-exec pipe.
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/own.h"
+#include "sandbox/box_int.h"
+
+#define NAMESPACES \
+    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS)
+#define UID_BASE 20000 /* below 65536, so that root of a container has them, too */
+#define UID_SPAN 10000
+#define FD_PARK 200 /* descriptors wait here while 0-3 are laid out */
+
+struct plan {
+    const struct box_spec *spec;
+    const struct box_limit *limit;
+    bool root;
+    uid_t uid;
+    int report; /* write end, close-on-exec */
+};
+
+struct hello {
+    pid_t pid; /* of the program, as the launcher sees it */
+    struct box_fault fault;
+};
+
+static _Noreturn void give_up(const struct plan *p, const struct box_fault *f)
+{
+    struct hello h = { .fault = *f };
+    ssize_t n = write(p->report, &h, sizeof h);
+    _exit(n == (ssize_t)sizeof h ? 120 : 121);
+}
+
+static int file_put(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
+    own_fd_drop(&fd);
+    return n == (ssize_t)strlen(text) ? 0 : -1;
+}
+
+static int become_unprivileged(uid_t uid, struct box_fault *f)
+{
+    if (setgroups(0, NULL) != 0 || setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0)
+        return fault(f, "become uid %u", (unsigned)uid);
+    /* Changing uid made us undumpable, and then uid_map cannot be written. */
+    if (prctl(PR_SET_DUMPABLE, 1) != 0)
+        return fault(f, "stay dumpable");
+    return 0;
+}
+
+/* proc: where /proc of the outer pid namespace is visible just now. */
+static int map_ids(const char *proc, uid_t uid, gid_t gid, struct box_fault *f)
+{
+    char path[64], line[64];
+    snprintf(path, sizeof path, "%s/self/setgroups", proc);
+    if (file_put(path, "deny") != 0)
+        return fault(f, "deny setgroups");
+    snprintf(path, sizeof path, "%s/self/uid_map", proc);
+    snprintf(line, sizeof line, "%u %u 1", (unsigned)uid, (unsigned)uid);
+    if (file_put(path, line) != 0)
+        return fault(f, "map the uid");
+    snprintf(path, sizeof path, "%s/self/gid_map", proc);
+    snprintf(line, sizeof line, "%u %u 1", (unsigned)gid, (unsigned)gid);
+    if (file_put(path, line) != 0)
+        return fault(f, "map the gid");
+    return 0;
+}
+
+static int set_limit(int what, int64_t value)
+{
+    struct rlimit r = { (rlim_t)value, (rlim_t)value };
+    return setrlimit((__rlimit_resource_t)what, &r);
+}
+
+static int set_limits(const struct plan *p, struct box_fault *f)
+{
+    const struct box_spec *s = p->spec;
+    int bad = set_limit(RLIMIT_CORE, 0) | set_limit(RLIMIT_NOFILE, 4096);
+    if (s->file_bytes > 0)
+        bad |= set_limit(RLIMIT_FSIZE, s->file_bytes);
+    if (s->cpu_s > 0)
+        bad |= set_limit(RLIMIT_CPU, s->cpu_s);
+    /* Counted per real uid: an ordinary user's other processes count, too, so there
+     * it bounds the box only when nothing better does. */
+    if (s->tasks_max > 0 && p->root)
+        bad |= set_limit(RLIMIT_NPROC, s->tasks_max);
+    return bad ? fault(f, "set resource limits") : 0;
+}
+
+/* 0, 1, 2 and 3 as the spec wants them; everything else goes at exec. */
+static int lay_descriptors(const struct plan *p, struct box_fault *f)
+{
+    const struct box_spec *s = p->spec;
+    int want[4] = { s->stdin_fd, s->out_fd, s->err_fd, s->channel_fd };
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        return fault(f, "open /dev/null");
+    for (int i = 0; i < 4; i++) {
+        int from = want[i] >= 0 ? want[i] : null;
+        if ((want[i] >= 0 || i < 3) && dup3(from, FD_PARK + i, O_CLOEXEC) < 0)
+            return fault(f, "park descriptor %d", i);
+    }
+    int report = fcntl(p->report, F_DUPFD_CLOEXEC, FD_PARK + 8);
+    if (report < 0)
+        return fault(f, "park the report pipe");
+    for (int i = 0; i < 4; i++)
+        if ((want[i] >= 0 || i < 3) && dup2(FD_PARK + i, i) < 0)
+            return fault(f, "lay descriptor %d", i);
+    unsigned first = s->channel_fd >= 0 ? 4 : 3;
+    if (syscall(SYS_close_range, first, ~0u, CLOSE_RANGE_CLOEXEC) != 0)
+        return fault(f, "close the rest (Linux 5.11 is the least)");
+    return report;
+}
+
+/* argv[0] at an address that nobody can know after the exec: the filter lets only that pass. */
+static const char *secret_path(const char *path, struct box_fault *f)
+{
+    for (int tries = 0; tries < 100; tries++) {
+        uint64_t at = 0;
+        if (getrandom(&at, sizeof at, 0) != sizeof at)
+            break;
+        at = (at % ((uint64_t)1 << 46)) & ~(uint64_t)4095;
+        void *page = mmap((void *)(uintptr_t)(at + 4096), 8192, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        if (page == MAP_FAILED)
+            continue;
+        size_t n = strlen(path) + 1;
+        memcpy(page, path, n < 8192 ? n : 8192);
+        return page;
+    }
+    fault(f, "place the program's name");
+    return NULL;
+}
+
+static _Noreturn void program(struct plan *p)
+{
+    struct box_fault f = { 0 };
+    const struct box_spec *s = p->spec;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+        fault(&f, "die with the parent");
+        give_up(p, &f);
+    }
+    setsid();
+    int report = mounts_enter(&f) == 0 ? lay_descriptors(p, &f) : -1;
+    if (report < 0)
+        give_up(p, &f);
+    p->report = report;
+    if (chdir(s->dir ? s->dir : "/tmp") != 0) {
+        fault(&f, "enter '%s'", s->dir ? s->dir : "/tmp");
+        give_up(p, &f);
+    }
+    umask(022);
+    signal(SIGPIPE, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    const char *path = secret_path(s->argv[0], &f);
+    if (path == NULL || set_limits(p, &f) != 0)
+        give_up(p, &f);
+    for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
+        prctl(PR_CAPBSET_DROP, cap); /* the exec below drops the rest */
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+        fault(&f, "give up new privileges");
+        give_up(p, &f);
+    }
+    if (filter_load(s->role, path, &f) != 0)
+        give_up(p, &f);
+    execve(path, (char *const *)(uintptr_t)s->argv, (char *const *)(uintptr_t)s->env);
+    fault(&f, "start '%s'", s->argv[0]);
+    give_up(p, &f);
+}
+
+static _Noreturn void launcher(struct plan *p)
+{
+    struct box_fault f = { 0 };
+    gid_t gid = p->root ? p->uid : getgid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (limit_enter(p->limit) != 0) {
+        fault(&f, "enter the cgroup");
+        give_up(p, &f);
+    }
+    if (p->root) {
+        if (unshare(CLONE_NEWNS) != 0) {
+            fault(&f, "make a mount namespace");
+            give_up(p, &f);
+        }
+        if (mounts_build(p->spec, p->uid, &f) != 0 || become_unprivileged(p->uid, &f) != 0)
+            give_up(p, &f);
+    }
+    if (unshare(NAMESPACES) != 0) {
+        fault(&f, "make user namespaces");
+        give_up(p, &f);
+    }
+    if (map_ids(p->root ? "/oldroot/proc" : "/proc", p->uid, gid, &f) != 0)
+        give_up(p, &f);
+    if (!p->root && mounts_build(p->spec, p->uid, &f) != 0)
+        give_up(p, &f);
+    long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
+    if (pid < 0) {
+        fault(&f, "start the first process of the box");
+        give_up(p, &f);
+    }
+    if (pid == 0)
+        program(p);
+    struct hello h = { .pid = (pid_t)pid };
+    _exit(write(p->report, &h, sizeof h) == (ssize_t)sizeof h ? 0 : 121);
+}
+
+static uid_t pick_uid(enum box_role role)
+{
+    static unsigned serial;
+    return UID_BASE + (uid_t)role * UID_SPAN +
+           ((unsigned)getpid() * 31u + serial++ * 7u) % UID_SPAN;
+}
+
+static enum err_code refused(const struct box_fault *f, struct err *err)
+{
+    if (strcmp(f->step, "make user namespaces") == 0 || strcmp(f->step, "map the uid") == 0) {
+        errno = f->sys;
+        err_sys(err, "no box can be had here: the kernel refuses user namespaces");
+        err->code = ERR_MISSING;
+        return err_hint(err, "as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 "
+                             "kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000 "
+                             "(keys that your kernel lacks are refused: leave them out)");
+    }
+    errno = f->sys;
+    return err_sys(err, "start a box: %s", f->step);
+}
+
+/* The launcher's hello, then either the end of the pipe (exec worked) or a fault. */
+static enum err_code hear(int fd, pid_t *ret_pid, struct err *err)
+{
+    struct hello h;
+    pid_t pid = -1;
+    for (;;) {
+        ssize_t n = read(fd, &h, sizeof h);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            break;
+        if (n != (ssize_t)sizeof h)
+            return err_raise(err, ERR_SYSTEM, "start a box: the launcher's report broke off");
+        if (h.fault.step[0] != '\0') {
+            h.fault.step[sizeof h.fault.step - 1] = '\0';
+            *ret_pid = pid;
+            return refused(&h.fault, err);
+        }
+        pid = h.pid;
+    }
+    *ret_pid = pid;
+    if (pid <= 0)
+        return err_raise(err, ERR_SYSTEM, "start a box: the launcher died");
+    return OK;
+}
+
+enum err_code launch(const struct box_spec *spec, const struct box_limit *limit, pid_t *ret_pid,
+                     struct err *err)
+{
+    int fd[2];
+    if (pipe2(fd, O_CLOEXEC) != 0)
+        return err_sys(err, "make a pipe");
+    struct plan p = { .spec = spec, .limit = limit, .root = geteuid() == 0, .report = fd[1] };
+    p.uid = p.root ? pick_uid(spec->role) : getuid();
+    pid_t child = fork();
+    if (child == 0)
+        launcher(&p);
+    int saved = errno;
+    close(fd[1]);
+    own_fd report = fd[0];
+    errno = saved;
+    if (child < 0)
+        return err_sys(err, "fork");
+    enum err_code code = hear(report, ret_pid, err);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    if (code != OK && *ret_pid > 0)
+        while (waitpid(*ret_pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+    return code;
+}
