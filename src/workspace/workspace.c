@@ -47,26 +47,34 @@ static enum err_code folder_swap(const char *fresh, const char *place, const cha
     return rename(fresh, place) == 0 ? OK : err_sys(err, "rename '%s'", fresh);
 }
 
+enum err_code workspace_place(const char *fresh, const char *place, struct err *err)
+{
+    own_arena tmp = { 0 };
+    struct err later = { 0 }; /* litter is no reason to fail */
+    const char *old = arena_fmt(&tmp, "%s-old", fresh);
+    enum err_code code = folder_swap(fresh, place, old, err);
+    (void)!dir_remove(old, &later);
+    return code;
+}
+
 enum err_code workspace_put(const char *dir, const struct candidate *c, struct err *err)
 {
     own_arena tmp = { 0 };
     const char *fresh = NULL;
-    const char *place = path_join(&tmp, dir, "kernels"), *old;
     if (dir_make(dir, 0755, err) != OK || dir_temp(&tmp, dir, ".kernels", &fresh, err) != OK)
         return err->code;
-    old = arena_fmt(&tmp, "%s-old", fresh);
     enum err_code code = OK;
     for (size_t i = 0; i < c->n_files && code == OK; i++)
         code = file_write(path_join(&tmp, fresh, c->file[i].name), c->file[i].text, 0644, err);
     if (code == OK && chmod(fresh, 0755) != 0)
         code = err_sys(err, "open up '%s'", fresh);
     if (code == OK)
-        code = folder_swap(fresh, place, old, err);
-    struct err later = { 0 }; /* litter is no reason to fail, and must not hide the cause */
-    if (code != OK)
-        (void)!dir_remove(fresh, &later);
-    (void)!dir_remove(old, &later);
-    return code == OK ? OK : err_within(err, "workspace '%s'", dir);
+        code = workspace_place(fresh, path_join(&tmp, dir, "kernels"), err);
+    if (code == OK)
+        return OK;
+    struct err later = { 0 }; /* must not hide the cause */
+    (void)!dir_remove(fresh, &later);
+    return err_within(err, "workspace '%s'", dir);
 }
 
 enum err_code workspace_get(struct arena *a, const char *dir, const struct task *task,

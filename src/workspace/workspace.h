@@ -21,6 +21,11 @@ enum err_code workspace_lay(const char *dir, const struct task *task, struct err
 MUST_USE
 enum err_code workspace_put(const char *dir, const struct candidate *c, struct err *err);
 
+/* Move the folder `fresh` into the place of the folder `place` (same file system), in one
+ * step where the file system can, and remove what was there. */
+MUST_USE
+enum err_code workspace_place(const char *fresh, const char *place, struct err *err);
+
 /* Read DIR/kernels back (candidate_read) after a look at model.py: ERR_STATE when it is
  * not the task any more. */
 MUST_USE
