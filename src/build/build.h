@@ -35,6 +35,7 @@ struct build_request {
 struct build_result {
     bool ok;        /* false is the author's fault, not ours */
     bool timed_out; /* also the author's */
+    bool forbidden; /* built, but wants a symbol or library off the list */
     bool cached;
     struct str log;      /* what the compilers said, cut; in the arena */
     const char *so_path; /* the shared object, in the cache; only when ok */

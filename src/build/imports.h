@@ -1,0 +1,20 @@
+/* build/imports.h -- what a shared object wants from outside, against a list.
+ *
+ * A speed bump, not the wall (the box is): it keeps candidates to the contract's
+ * libraries and answers with a name. The reader trusts no offset of the file.
+ */
+#ifndef BUILD_IMPORTS_H
+#define BUILD_IMPORTS_H
+
+#include "core/err.h"
+#include "core/str.h"
+
+/* *ret_offender: the first symbol or library that is not allowed, NULL when none. */
+MUST_USE
+enum err_code imports_check(struct arena *a, const char *so_path, const char **ret_offender,
+                            struct err *err);
+
+bool import_allowed(const char *symbol);
+bool library_allowed(const char *soname);
+
+#endif
