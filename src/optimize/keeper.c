@@ -48,12 +48,20 @@ const struct kept *keeper_best(const struct keeper *k, enum keeper_among among)
     return best;
 }
 
+/* Only times are bound to a machine, and only a verdict that ran there names one. */
+static bool is_foreign(const struct verdict *v, const struct verdict *now)
+{
+    if (v->device_uuid[0] == '\0' || now->device_uuid[0] == '\0')
+        return false;
+    return strcmp(v->device_uuid, now->device_uuid) != 0 ||
+           strcmp(v->torch_version, now->torch_version) != 0;
+}
+
 size_t keeper_forget_foreign(struct keeper *k, const struct verdict *now)
 {
     size_t stay = 0, before = k->n;
     for (size_t i = 0; i < k->n; i++)
-        if (strcmp(k->all[i].v->device_uuid, now->device_uuid) == 0 &&
-            strcmp(k->all[i].v->torch_version, now->torch_version) == 0)
+        if (!is_foreign(k->all[i].v, now))
             k->all[stay++] = k->all[i];
     k->n = stay;
     return before - stay;

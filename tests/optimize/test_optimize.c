@@ -211,6 +211,15 @@ static void another_device_drops_the_times(void **state)
     assert_string_equal(best_source(f), "pass 120");
 }
 
+/* A candidate that does not even compile ran nowhere: it says nothing about the others. */
+static void no_device_is_not_another_device(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(work(f, PROPOSE("pass 150", "nowhere")), OK);
+    assert_int_equal(f->r.passed, 1);
+    assert_string_equal(best_source(f), "pass 150");
+}
+
 static void a_folder_belongs_to_one_run(void **state)
 {
     struct fixture *f = *state;
@@ -341,6 +350,7 @@ int main(void)
         T(verified_but_slow),
         T(resumes),
         T(another_device_drops_the_times),
+        T(no_device_is_not_another_device),
         T(a_folder_belongs_to_one_run),
         T(the_budget_ends_an_author),
         T(a_machine_error_is_an_error),
