@@ -31,7 +31,8 @@ struct row {
     struct arm_time time;
     const struct ratio *ratio; /* NULL: the candidate itself, or no candidate */
     const char *precision;
-    int milestone; /* 0: none is given */
+    int milestone;    /* 0: none is given */
+    const char *what; /* the last column */
 };
 
 static double scale_of(double us, const char **ret_unit)
@@ -45,12 +46,11 @@ static void row_print(const struct row *row, double floor_us, struct buf *b)
     const char *unit;
     double k = scale_of(row->time.median, &unit);
     if (!(row->time.median > 0)) {
-        buf_addf(b, "%-28s %10s\n", row->name, "-");
+        buf_addf(b, "%-21s %12s  not measured\n", row->name, "-");
         return;
     }
-    buf_addf(b, "%-28s %9.3f %s  [%.3f, %.3f]", row->name, row->time.median * k, unit,
-             row->time.lo * k, row->time.hi * k);
     own_arena tmp = { 0 };
+    const char *interval = arena_fmt(&tmp, "[%.3f, %.3f]", row->time.lo * k, row->time.hi * k);
     const char *ratio = "-", *floor = "-", *milestone = "-";
     if (row->ratio != NULL && row->ratio->median > 0)
         ratio = arena_fmt(&tmp, "%.2fx [%.2f, %.2f]", row->ratio->median, row->ratio->lo,
@@ -59,7 +59,9 @@ static void row_print(const struct row *row, double floor_us, struct buf *b)
         floor = arena_fmt(&tmp, "%.0f%%", 100 * floor_us / row->time.median);
     if (row->milestone != 0)
         milestone = arena_fmt(&tmp, "%d", row->milestone);
-    buf_addf(b, "  %-22s  %-9s  %6s  %s\n", ratio, row->precision, floor, milestone);
+    buf_addf(b, "%-21s %9.3f %s  %-18s  %-21s  %-9s  %5s  %-9s  %s\n", row->name,
+             row->time.median * k, unit, interval, ratio, row->precision, floor, milestone,
+             row->what);
 }
 
 static double floor_us_of(const struct optimize_result *r)
@@ -92,17 +94,20 @@ static void rows_print(const struct optimize_result *r, struct buf *b)
     const struct verdict *v = &r->best;
     double floor_us = floor_us_of(r);
     const struct row pytorch[] = {
-        { arena_fmt(&tmp, "flags: best-of-PyTorch, %s", best_name_of(r)),
-          time_of(r, ARM_BEST, "best"), &v->vs_best, "-", 0 },
-        { "torch.compile", time_of(r, ARM_COMPILE, "compile"), &v->vs_compile, "-", 0 },
-        { "eager", time_of(r, ARM_EAGER, "eager"), &v->vs_eager, "-", 0 },
+        { "flags", time_of(r, ARM_BEST, "best"), &v->vs_best, "-", 0,
+          arena_fmt(&tmp, "best-of-PyTorch: %s", best_name_of(r)) },
+        { "torch.compile", time_of(r, ARM_COMPILE, "compile"), &v->vs_compile, "-", 0, "" },
+        { "eager", time_of(r, ARM_EAGER, "eager"), &v->vs_eager, "-", 0, "" },
     };
-    buf_addf(b, "%-28s %12s  %-18s  %-22s  %-9s  %6s  %s\n", "", "time", "95% interval",
-             "candidate is faster by", "precision", "floor", "milestone");
+    buf_addf(b, "%-21s %12s  %-18s  %-21s  %-9s  %5s  %-9s\n", "", "time", "95% interval",
+             "candidate is faster", "precision", "floor", "milestone");
     if (r->found) {
         const struct row mine = { arena_fmt(&tmp, "%s %.8s", v->author, v->candidate_hash),
-                                  v->time_us[ARM_CANDIDATE], NULL, precision_name(v->precision),
-                                  v->reward_milestone };
+                                  v->time_us[ARM_CANDIDATE],
+                                  NULL,
+                                  precision_name(v->precision),
+                                  v->reward_milestone,
+                                  "" };
         row_print(&mine, floor_us, b);
     }
     for (size_t i = 0; i < COUNT(pytorch); i++)

@@ -77,18 +77,20 @@ static void checks_print(const struct verdict *v, struct buf *b)
                  v->n_checks);
 }
 
-/* Parts that are empty leave no comma behind. */
+/* Parts that are empty leave no comma behind, and no line when all are. */
 static void words_print(const char *role, const char *const *word, size_t n, struct buf *b)
 {
-    const char *between = "";
-    buf_addf(b, "  %-11s ", role);
+    bool any = false;
     for (size_t i = 0; i < n; i++) {
         if (word[i][0] == '\0')
             continue;
-        buf_addf(b, "%s%s", between, word[i]);
-        between = ", ";
+        if (any)
+            buf_addf(b, ", %s", word[i]);
+        else
+            buf_addf(b, "  %-11s %s", role, word[i]);
+        any = true;
     }
-    buf_addz(b, "\n");
+    buf_addz(b, any ? "\n" : "");
 }
 
 void verdict_print(const struct verdict *v, struct buf *b)
