@@ -1,0 +1,1 @@
+"""The trusted worker: seeds, inputs, weights, references, comparison. docs/worker.md is its contract."""

@@ -1,0 +1,127 @@
+#include "device/compare.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "cuda_agent.h"
+
+#define CHUNK 4096 /* elements widened at a time: stays in the first-level cache */
+
+static double half_value(uint16_t h)
+{
+    int exponent = h >> 10 & 31, fraction = h & 1023;
+    double v = exponent == 0    ? ldexp(fraction, -24)
+               : exponent == 31 ? (fraction ? NAN : INFINITY)
+                                : ldexp(fraction + 1024, exponent - 25);
+    return h & 0x8000 ? -v : v;
+}
+
+static double bf16_value(uint16_t b)
+{
+    uint32_t bits = (uint32_t)b << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static void widen(const void *from, int dtype, int64_t at, int64_t n, double *to)
+{
+    for (int64_t i = 0; i < n; i++) {
+        switch (dtype) {
+        case CA_F32:
+            to[i] = ((const float *)from)[at + i];
+            break;
+        case CA_F64:
+            to[i] = ((const double *)from)[at + i];
+            break;
+        case CA_F16:
+            to[i] = half_value(((const uint16_t *)from)[at + i]);
+            break;
+        default:
+            to[i] = bf16_value(((const uint16_t *)from)[at + i]);
+        }
+    }
+}
+
+static bool same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+struct rule {
+    double s, mean, tol, published;
+};
+
+static void one(struct compare_result *c, const struct rule *rule, double a, double r, int64_t at)
+{
+    double scaled = 0;
+    if (!same(a, r)) {
+        double scale = rule->s + fabs(r);
+        scaled = isfinite(r) ? fabs(a - r) / (scale > 1e-300 ? scale : 1e-300) : INFINITY;
+        if (!(scaled <= rule->tol)) {
+            c->misses++;
+            if (c->first < 0 || at < c->first)
+                c->first = at;
+        }
+        if (!(scaled <= c->max_err))
+            c->max_err = isnan(scaled) ? INFINITY : scaled;
+    }
+    if (isfinite(r)) {
+        c->diff_sq += (a - r) * (a - r);
+        c->centered_sq += (r - rule->mean) * (r - rule->mean);
+    }
+}
+
+static void chunk(struct compare_result *c, const struct rule *rule, const double *a,
+                  const double *e, const double *r, int64_t at, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        one(c, rule, a[i], r[i], at + i);
+        if (e != NULL && !same(a[i], e[i]) &&
+            !(fabs(a[i] - e[i]) <= rule->published * (1 + fabs(e[i])))) {
+            c->far++;
+            if (c->first_far < 0 || at + i < c->first_far)
+                c->first_far = at + i;
+        }
+    }
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < 0 ? b : b < 0 ? a : a < b ? a : b;
+}
+
+int compare_floats(const void *a, const void *eager, int dtype, const double *r, int64_t n,
+                   double s, double mean, double tol, double published, struct compare_result *ret)
+{
+    struct compare_result all = { .first = -1, .first_far = -1 };
+    struct rule rule = { s, mean, tol, published };
+    if (dtype != CA_F32 && dtype != CA_F64 && dtype != CA_F16 && dtype != CA_BF16)
+        return -1;
+#pragma omp parallel
+    {
+        struct compare_result mine = { .first = -1, .first_far = -1 };
+        double wide_a[CHUNK], wide_e[CHUNK];
+#pragma omp for schedule(static) nowait
+        for (int64_t at = 0; at < n; at += CHUNK) {
+            int64_t len = n - at < CHUNK ? n - at : CHUNK;
+            widen(a, dtype, at, len, wide_a);
+            if (eager != NULL)
+                widen(eager, dtype, at, len, wide_e);
+            chunk(&mine, &rule, wide_a, eager ? wide_e : NULL, r + at, at, len);
+        }
+#pragma omp critical
+        {
+            all.misses += mine.misses;
+            all.far += mine.far;
+            all.first = earlier(all.first, mine.first);
+            all.first_far = earlier(all.first_far, mine.first_far);
+            all.max_err = mine.max_err > all.max_err ? mine.max_err : all.max_err;
+            all.diff_sq += mine.diff_sq;
+            all.centered_sq += mine.centered_sq;
+        }
+    }
+    *ret = all;
+    return 0;
+}

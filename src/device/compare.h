@@ -1,0 +1,25 @@
+/* device/compare.h -- one pass over a host answer, its reference and eager's answer.
+ *
+ * For the cpu target, through ctypes. With bound = tol (s + |r|): an element misses
+ * when !(|a - r| <= bound), so NaN misses; where r is not finite, a must be the same
+ * (both NaN, or the same infinity). Parallel by OpenMP.
+ */
+#ifndef DEVICE_COMPARE_H
+#define DEVICE_COMPARE_H
+
+#include <stdint.h>
+
+struct compare_result {
+    int64_t misses, first;  /* first: index of the first miss, -1 */
+    int64_t far, first_far; /* !(|a - e| <= published (1 + |e|)), counted when eager is given */
+    double max_err;         /* largest |a - r| / (s + |r|) */
+    double diff_sq;         /* sum of (a - r)^2 over finite r */
+    double centered_sq;     /* sum of (r - mean)^2 over finite r */
+};
+
+/* a, eager: n elements of dtype (enum ca_dtype: CA_F32, CA_F64, CA_F16 or CA_BF16);
+ * eager may be NULL; r: n doubles. 0, or -1 for another dtype. */
+int compare_floats(const void *a, const void *eager, int dtype, const double *r, int64_t n,
+                   double s, double mean, double tol, double published, struct compare_result *ret);
+
+#endif
