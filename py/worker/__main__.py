@@ -92,11 +92,9 @@ class Server:
         from .memory import Memory
         self.memory = Memory(self.device, flat, [t for _, t in state], alias, outs)
         self.families, notes = self._usable_families()
-        in_alias = load.aliases([(n, v) for n, v in leaves if isinstance(v, self.torch.Tensor)])
         sig = {"in": [load.describe(n, v) for n, v in leaves],
                "param": [load.describe(n, t, a) for (n, t), a in zip(state, alias)],
                "out": [load.describe(n, t) for n, t in zip(names, outs)]}
-        del in_alias
         sizes = {k: sum(v["bytes"] for v in sig[k]) for k in sig}
         return {"signature": sig, "bytes": sizes, "families": self.families, "eager_us": eager_us, "notes": notes}
 
@@ -157,24 +155,21 @@ class Server:
 
     def check(self, ask: dict) -> dict:
         from . import check
-        if self.memory.snapshot is None and not hasattr(self.memory, "slabs"):
-            self.bind({"sets": 2})
-            self.draw({"sets": [0], "family": "own", "weights": "redraw", "poison": False, "flush": False})
+        self.bind({"sets": 2})
+        self.draw({"sets": [0], "family": "own", "weights": "redraw", "poison": False, "flush": False})
         ready = self.arms.prepare("compile", [0])
         checker = check.Checker(self.task, self.values, self.judge, self.families)
         facts = checker.facts(ready)
-        flops = check.count_flops(self.task)
         sizes = {"in": self.memory._need(self.memory.inputs), "param": self.memory._need(self.memory.params),
                  "out": self.memory._need(self.memory.outputs)}
-        moved = sum(sizes.values())
-        floor_us = max(moved / check.bandwidth(self.memory), flops / check.peak_flops(self.memory, self.judge.low)) * 1e6
+        floor = self.place["floor"]
         times = {arm: self._quick_us(arm) for arm in ("eager", "compile") if arm == "eager" or ready["ready"]}
         text = check.sentences(facts)
         self._redraw()
         self.memory.write_params([t for _, t in self._state()])
         return {"sound": not text, "degenerate": text, "facts": facts, "errors": {} if ready["ready"] else {"compile": ready["reason"]},
-                "sizes": sizes, "floor": {"bytes": moved, "flops": flops, "us": floor_us},
-                "headroom": min(times.values()) / floor_us if floor_us else 0.0,
+                "sizes": sizes, "floor": floor,
+                "headroom": min(times.values()) / floor["us"] if floor["us"] else 0.0,
                 "eager_us": times["eager"], "compile_us": times.get("compile", 0.0)}
 
     def _quick_us(self, arm: str) -> float:
@@ -197,8 +192,17 @@ class Server:
             self.place = self.memory.bind(int(ask["sets"]))
             self.arms = Arms(self.task, self.memory)
             self.memory.write_params([t for _, t in self._state()])
+            self.place["floor"] = self._floor()
         self.fds = [s.fd for s in self.memory.slabs]
         return dict(self.place)
+
+    def _floor(self) -> dict:
+        """A model: bytes that must move over bandwidth, flops over the matrix units' rate."""
+        from . import check
+        sizes = [self.memory._need(t) for t in (self.memory.inputs, self.memory.params, self.memory.outputs)]
+        flops, speed = check.count_flops(self.task), check.bandwidth(self.memory)
+        by_flops = flops / check.peak_flops(self.memory, self.judge.low) if flops else 0.0
+        return {"bytes": sum(sizes), "flops": float(flops), "us": max(sum(sizes) / speed, by_flops) * 1e6, "bandwidth": speed}
 
     def draw(self, ask: dict) -> dict:
         from .values import new_seed
@@ -206,7 +210,7 @@ class Server:
             self._redraw(touch=ask["weights"] == "touch")
             self.memory.write_params([t for _, t in self._state()])
         for s in ask["sets"]:
-            state = (new_seed(), ask["family"])
+            state = self.set_state[s] if ask.get("again") else (new_seed(), ask["family"])
             self.set_state[s] = state
             for view, leaf in zip(self.memory.input_views(s), self.values.inputs(*state)):
                 if isinstance(leaf, self.torch.Tensor):

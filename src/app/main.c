@@ -1,13 +1,90 @@
-/* The one program: find the command's row, bind its options, run it. */
+/* The one program: find the command's row, bind its options, run it. Wiring only. */
 #include <stdio.h>
+#include <stdlib.h>
+
+#include <jansson.h>
 
 #include "app/cmd.h"
+#include "app/config.h"
+#include "app/help.h"
+#include "core/own.h"
+#include "sys/stop.h"
 
-const struct cmd *const cmds[] = { NULL };
+extern const struct cmd cmd_grade, cmd_compile, cmd_verify, cmd_profile, cmd_task, cmd_doctor,
+    cmd_config, cmd_help;
+
+const struct cmd *const cmds[] = { &cmd_grade,  &cmd_compile, &cmd_verify, &cmd_profile, &cmd_task,
+                                   &cmd_doctor, &cmd_config,  &cmd_help,   NULL };
+
+static const struct cmd *cmd_find(struct str name)
+{
+    for (int i = 0; cmds[i] != NULL; i++)
+        if (str_eq(str_from(cmds[i]->name), name))
+            return cmds[i];
+    return NULL;
+}
+
+static bool has(int argc, char **argv, const char *flag)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], flag) == 0)
+            return true;
+    return false;
+}
+
+static void print_error(const struct err *err, bool json)
+{
+    if (json) {
+        own_json j = json_pack("{s:s,s:{s:s,s:s,s:s}}", "schema", "cuda-agent/error/1", "error",
+                               "code", err_name(err->code), "text", err->text, "hint", err->hint);
+        own_mem char *text = j ? json_dumps(j, JSON_INDENT(1)) : NULL;
+        printf("%s\n", text ? text : "{}");
+    }
+    fprintf(stderr, "cuda-agent: %s\n", err->text);
+    if (err->hint[0] != '\0')
+        fprintf(stderr, "  hint: %s\n", err->hint);
+}
+
+static enum err_code unknown(const char *name, struct err *err)
+{
+    err_raise(err, ERR_USAGE, "unknown command '%s'", name);
+    const char *near = help_nearest(name);
+    return near ? err_hint(err, "did you mean '%s'? 'cuda-agent help' lists the commands", near)
+                : err_hint(err, "'cuda-agent help' lists the commands");
+}
+
+static enum err_code run(int argc, char **argv, int *ret_status, struct err *err)
+{
+    const struct cmd *cmd = cmd_find(str_from(argv[1]));
+    if (cmd == NULL)
+        return unknown(argv[1], err);
+    if (has(argc - 1, argv + 1, "--help") || has(argc - 1, argv + 1, "-h")) {
+        help_command(cmd, stdout);
+        return OK;
+    }
+    struct args args = { argc - 2, argv + 2 };
+    if (config_apply(cmd, err) != OK || args_options(&args, cmd->fields, cmd->n_fields, err) != OK)
+        return err->code;
+    return cmd->run(args, ret_status, err);
+}
 
 int main(int argc, char **argv)
 {
-    (void)argc;
-    fprintf(stderr, "%s: no commands yet\n", argv[0]);
-    return 2;
+    struct err err = { 0 };
+    int status = 0;
+    stop_install();
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        help_all(argc < 2 ? stderr : stdout);
+        return argc < 2 ? err_exit_status(ERR_USAGE) : 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("cuda-agent %s\n", CA_VERSION_TEXT);
+        return 0;
+    }
+    if (run(argc, argv, &status, &err) != OK) {
+        print_error(&err, has(argc, argv, "--json"));
+        return err_exit_status(err.code);
+    }
+    return status;
 }

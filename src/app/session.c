@@ -1,0 +1,40 @@
+#include "app/session.h"
+
+#include <stdio.h>
+
+#include "app/python.h"
+#include "sys/file.h"
+
+const char *const session_targets[] = { "auto", "cuda", "cpu", NULL };
+const char *const session_presets[] = { "cuda-agent", "kernelbench", "strict", NULL };
+const char *const session_againsts[] = { "best", "paper", NULL };
+
+void session_say(const char *line)
+{
+    fprintf(stderr, "  %s\n", line);
+}
+
+enum err_code session_config(struct arena *a, const struct session_options *o,
+                             struct exam_config *cfg, struct store **ret_store, struct err *err)
+{
+    bool device_here = path_exists("/dev/nvidiactl") && path_exists("/dev/nvidia0");
+    const char *home = NULL;
+    *cfg = (struct exam_config){ .preset = (enum preset)o->preset,
+                                 .threads = (int)o->threads,
+                                 .device = (int)o->device,
+                                 .max_autotune = o->max_autotune,
+                                 .mem_bytes = (int64_t)(o->mem_gib * (double)((int64_t)1 << 30)),
+                                 .say = session_say };
+    cfg->target = o->target == 1 || (o->target == 0 && device_here) ? TARGET_CUDA : TARGET_CPU;
+    if (cfg->target == TARGET_CUDA && !device_here) {
+        err_raise(err, ERR_MISSING, "no CUDA device here (/dev/nvidiactl)");
+        return err_hint(err, "--target cpu needs none; 'cuda-agent doctor' tells what is here");
+    }
+    if (python_find(a, o->python, &cfg->python, err) != OK || home_dir(a, &home, err) != OK)
+        return err->code;
+    *ret_store = NULL;
+    if (!o->no_store && store_open(path_join(a, home, "store.db"), ret_store, err) != OK)
+        return err->code;
+    cfg->store = *ret_store;
+    return OK;
+}

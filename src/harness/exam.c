@@ -1,0 +1,379 @@
+#include "harness/exam.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "core/json.h"
+#include "harness/exam_int.h"
+#include "harness/plan.h"
+#include "sys/file.h"
+#include "sys/stop.h"
+
+#define HELLO_MS 120000
+#define LOAD_MS 120000
+#define BIND_MS 120000
+#define CHECK_MS 600000
+#define SETS_CPU 8
+#define SETS_CUDA 48
+#define MEM_DEFAULT_SHARE 4 /* a runner may hold a quarter of the machine's memory */
+
+void exam_say(const struct exam *x, const char *fmt, ...)
+{
+    char line[512];
+    va_list args;
+    if (x->cfg.say == NULL)
+        return;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    x->cfg.say(line);
+}
+
+/* ---- trusted candidates: one that does nothing, one that takes 2 ms ---- */
+
+static const char noop_c[] =
+    "#include \"cuda_agent.h\"\n"
+    "int ca_forward(const struct ca_call *c)\n{\n    (void)c;\n    return 0;\n}\n";
+static const char noop_cu[] =
+    "#include \"cuda_agent.h\"\n"
+    "extern \"C\" int ca_forward(const struct ca_call *)\n{\n    return 0;\n}\n";
+static const char spin_cu[] =
+    "#include \"cuda_agent.h\"\n"
+    "__global__ void spin(long long cycles)\n{\n    long long t0 = clock64();\n"
+    "    while (clock64() - t0 < cycles)\n        ;\n}\n"
+    "extern \"C\" int ca_forward(const struct ca_call *c)\n{\n"
+    "    spin<<<1, 1, 0, (cudaStream_t)c->stream>>>(3000000);\n"
+    "    return (int)cudaGetLastError();\n}\n";
+
+static enum err_code build_trusted(struct exam *x, const char *name, const char *text,
+                                   const char **ret_so, struct err *err)
+{
+    struct candidate c = { .target = x->cfg.target, .author = "exam", .n_files = 1 };
+    c.file[0] = (struct source_file){ name, str_from(text) };
+    candidate_seal(&c);
+    struct build_request req = { &c, &x->tools, x->arch, 180000 };
+    struct build_result b;
+    if (build_run(&x->arena, &req, &b, err) != OK)
+        return err->code;
+    if (!b.ok)
+        return err_raise(err, ERR_MISSING, "the compiler cannot build a trivial candidate: %s",
+                         b.reason);
+    *ret_so = b.so_path;
+    return OK;
+}
+
+static enum err_code build_both(struct exam *x, struct err *err)
+{
+    bool cuda = x->cfg.target == TARGET_CUDA;
+    if (build_trusted(x, cuda ? "noop.cu" : "noop.c", cuda ? noop_cu : noop_c, &x->noop_so, err) !=
+        OK)
+        return err->code;
+    return cuda ? build_trusted(x, "spin.cu", spin_cu, &x->spin_so, err) : OK;
+}
+
+/* ---- runners ---- */
+
+static enum err_code start_runner(struct exam *x, struct runner **ret, struct err *err)
+{
+    struct runner_config cfg = { .target = x->cfg.target,
+                                 .threads = x->cfg.threads,
+                                 .device = x->cfg.device,
+                                 .mem_bytes = x->cfg.mem_bytes,
+                                 .library_path = x->library_path,
+                                 .cuda_root = x->tools.cuda_root,
+                                 .slab_fd = x->slab_fd,
+                                 .slab_bytes = x->slab_bytes,
+                                 .slab_vmm = x->slab_vmm,
+                                 .n_slabs = SLABS,
+                                 .plan_fd = x->plan_fd,
+                                 .plan_bytes = x->plan_bytes };
+    return runner_start(&cfg, ret, err);
+}
+
+enum err_code exam_runner(struct exam *x, struct runner **ret, struct err *err)
+{
+    if (x->n_pool == 0)
+        return start_runner(x, ret, err);
+    *ret = x->pool[--x->n_pool];
+    return OK;
+}
+
+enum err_code exam_refill(struct exam *x, struct err *err)
+{
+    while (x->n_pool < POOL_MAX) {
+        if (start_runner(x, &x->pool[x->n_pool], err) != OK)
+            return err->code;
+        x->n_pool++;
+    }
+    return OK;
+}
+
+/* ---- the device lock: two gradings never time at once ---- */
+
+enum err_code exam_lock(struct exam *x, struct err *err)
+{
+    own_arena tmp = { 0 };
+    const char *home = NULL;
+    if (x->lock_fd < 0) {
+        if (home_dir(&tmp, &home, err) != OK)
+            return err->code;
+        const char *path = arena_fmt(&tmp, "%s/lock-%s", home, x->uuid);
+        x->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (x->lock_fd < 0)
+            return err_sys(err, "open '%s'", path);
+    }
+    if (flock(x->lock_fd, LOCK_EX | LOCK_NB) == 0)
+        return OK;
+    exam_say(x, "waiting: another grading is timing on %s", x->device);
+    while (flock(x->lock_fd, LOCK_EX) != 0)
+        if (errno != EINTR || stop_check(err) != OK)
+            return err->code ? err->code : err_sys(err, "lock the device");
+    return OK;
+}
+
+void exam_unlock(struct exam *x)
+{
+    flock(x->lock_fd, LOCK_UN);
+}
+
+/* ---- opening ---- */
+
+static const char *device_text(const struct exam *x, const char *key)
+{
+    const char *text = json_string_value(json_object_get(json_object_get(x->hello, "device"), key));
+    return text ? text : "";
+}
+
+static enum err_code say_hello(struct exam *x, struct err *err)
+{
+    json_t *ask = json_pack("{s:s,s:i,s:i}", "target", target_name(x->cfg.target), "threads",
+                            x->cfg.threads, "device", x->cfg.device);
+    struct str versions;
+    if (worker_ask(x->worker, "hello", ask, HELLO_MS, NULL, &x->hello, err) != OK ||
+        json_get_text(x->hello, "versions", &versions, err) != OK)
+        return err->code;
+    x->versions = versions.ptr;
+    x->device = device_text(x, "name");
+    x->uuid = device_text(x, "uuid");
+    x->arch = device_text(x, "arch");
+    return OK;
+}
+
+static enum err_code load(struct exam *x, struct err *err)
+{
+    own_json answer = NULL;
+    json_t *sig = NULL, *families = NULL, *notes = NULL, *item;
+    size_t i;
+    json_t *ask = json_pack("{s:s,s:s%,s:s}", "name", x->task.name, "source", x->task.source.ptr,
+                            x->task.source.len, "preset", preset_name(x->cfg.preset));
+    if (ask == NULL)
+        return err_raise(err, ERR_TASK, "the task file is not UTF-8 text");
+    if (worker_ask(x->worker, "load", ask, LOAD_MS, NULL, &answer, err) != OK) {
+        if (err->code == ERR_TIMEOUT) {
+            err_raise(err, ERR_TASK, "loading the task takes longer than %d s", LOAD_MS / 1000);
+            err_hint(err, "Model, get_inputs() and one forward must end within that time");
+        }
+        return err->code;
+    }
+    if (json_get_map(answer, "signature", &sig, err) != OK ||
+        signature_parse(&x->arena, sig, &x->sig, err) != OK ||
+        json_get_list(answer, "families", &families, err) != OK ||
+        json_get_list(answer, "notes", &notes, err) != OK ||
+        json_get_real(answer, "eager_us", &x->eager_us, err) != OK)
+        return err_within(err, "load");
+    x->n_families = 0;
+    json_array_foreach(families, i, item) if (x->n_families < FAMILIES_MAX)
+        x->family[x->n_families++] =
+        (char *)(uintptr_t)str_z(&x->arena, str_from(json_string_value(item)));
+    if (x->n_families == 0)
+        return err_raise(err, ERR_TASK, "no input family can be used");
+    json_array_foreach(notes, i, item) exam_say(x, "note: %s", json_string_value(item));
+    return OK;
+}
+
+static enum err_code read_slabs(struct exam *x, struct worker_fds *fds, struct err *err)
+{
+    json_t *slabs = NULL;
+    if (json_get_list(x->bind, "slabs", &slabs, err) != OK)
+        return err->code;
+    if (json_array_size(slabs) != SLABS || fds->n != SLABS)
+        return err_raise(err, ERR_WORKER, "bind: %zu slabs and %zu descriptors",
+                         json_array_size(slabs), fds->n);
+    for (int i = 0; i < SLABS; i++) {
+        int64_t bytes = 0;
+        struct str kind;
+        const json_t *s = json_array_get(slabs, (size_t)i);
+        if (json_get_int(s, "bytes", &bytes, err) != OK ||
+            json_get_text(s, "kind", &kind, err) != OK)
+            return err->code;
+        x->slab_fd[i] = fds->fd[i];
+        x->slab_bytes[i] = (uint64_t)bytes;
+        x->slab_vmm[i] = str_eq(kind, S("vmm"));
+    }
+    return OK;
+}
+
+static enum err_code bind_sets(struct exam *x, struct err *err)
+{
+    struct worker_fds fds = { 0 };
+    json_t *floor = NULL;
+    int sets = x->cfg.target == TARGET_CUDA ? SETS_CUDA : SETS_CPU;
+    if (worker_ask(x->worker, "bind", json_pack("{s:i}", "sets", sets), BIND_MS, &fds, &x->bind,
+                   err) != OK ||
+        read_slabs(x, &fds, err) != OK ||
+        plan_make(&x->sig, x->bind, &x->plan_fd, &x->plan_bytes, &x->n_sets, err) != OK)
+        return err_within(err, "bind");
+    if (json_get_map(x->bind, "floor", &floor, err) != OK ||
+        json_get_int(floor, "bytes", &x->floor_bytes, err) != OK ||
+        json_get_real(floor, "flops", &x->floor_flops, err) != OK ||
+        json_get_real(floor, "us", &x->floor_us, err) != OK ||
+        json_get_real(floor, "bandwidth", &x->bandwidth, err) != OK)
+        return err_within(err, "bind");
+    x->out_bytes = 0;
+    for (size_t i = 0; i < x->sig.out.n; i++)
+        x->out_bytes += x->sig.out.v[i].bytes;
+    return OK;
+}
+
+/* cudart and cublas for the runner: the toolkit's folder, or the one of torch's packages. */
+static void find_libraries(struct exam *x)
+{
+    const char *root = x->tools.cuda_root;
+    const char *lib = root ? path_join(&x->arena, root, "lib64") : NULL;
+    if (lib == NULL || !path_exists(lib))
+        lib = root ? path_join(&x->arena, root, "lib") : NULL;
+    x->library_path = lib && path_exists(lib) ? lib : "/usr/local/cuda/lib64";
+}
+
+static enum err_code start_worker(struct exam *x, struct err *err)
+{
+    const char *home = NULL;
+    if (home_dir(&x->arena, &home, err) != OK)
+        return err->code;
+    const char *inductor = path_join(&x->arena, home, "inductor");
+    if (dir_make(inductor, 0700, err) != OK)
+        return err->code;
+    struct worker_config cfg = { x->cfg.python, x->cfg.target, x->cfg.threads,
+                                 path_join(&x->arena, inductor, x->task.hash) };
+    if (worker_open(&cfg, &x->worker, err) != OK || say_hello(x, err) != OK)
+        return err->code;
+    return OK;
+}
+
+static int allowed_cores(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+static enum err_code open_steps(struct exam *x, struct err *err)
+{
+    struct box_facts box;
+    if (box_probe(&box, err) != OK || start_worker(x, err) != OK)
+        return err->code;
+    toolchain_find(&x->arena, worker_site(x->worker), &x->tools);
+    find_libraries(x);
+    if (build_both(x, err) != OK)
+        return err->code;
+    if (load(x, err) != OK)
+        return err_within(err, "task '%s'", x->task.name);
+    if (bind_sets(x, err) != OK || exam_refill(x, err) != OK)
+        return err->code;
+    if (x->cfg.store != NULL && store_task_put(x->cfg.store, &x->task, err) != OK)
+        return err->code;
+    if (exam_lock(x, err) != OK)
+        return err->code;
+    enum err_code code = window_calibrate(x, err);
+    exam_unlock(x);
+    return code;
+}
+
+enum err_code exam_open(const struct exam_config *cfg, const struct task *task, struct exam **ret,
+                        struct err *err)
+{
+    struct exam *x = calloc(1, sizeof *x);
+    if (x == NULL)
+        return err_sys(err, "allocate an exam");
+    x->cfg = *cfg;
+    x->task = *task;
+    x->plan_fd = x->lock_fd = -1;
+    for (int i = 0; i < SLABS; i++)
+        x->slab_fd[i] = -1;
+    if (x->cfg.threads <= 0)
+        x->cfg.threads = allowed_cores();
+    if (x->cfg.mem_bytes <= 0)
+        x->cfg.mem_bytes =
+            (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / MEM_DEFAULT_SHARE;
+    if (open_steps(x, err) != OK) {
+        exam_close(x);
+        return err->code;
+    }
+    *ret = x;
+    return OK;
+}
+
+static void drop_session(struct exam *x)
+{
+    while (x->n_pool > 0)
+        runner_destroy(x->pool[--x->n_pool]);
+    for (int i = 0; i < SLABS; i++) {
+        own_fd_drop(&x->slab_fd[i]);
+        x->slab_fd[i] = -1;
+    }
+    own_fd_drop(&x->plan_fd);
+    x->plan_fd = -1;
+    worker_close(x->worker);
+    x->worker = NULL;
+    json_decref(x->hello);
+    json_decref(x->bind);
+    x->hello = x->bind = NULL;
+}
+
+void exam_close(struct exam *x)
+{
+    if (x == NULL)
+        return;
+    drop_session(x);
+    own_fd_drop(&x->lock_fd);
+    arena_fini(&x->arena);
+    free(x);
+}
+
+enum err_code exam_revive(struct exam *x, struct err *err)
+{
+    drop_session(x);
+    if (open_steps(x, err) != OK)
+        return err_within(err, "start the worker again");
+    return OK;
+}
+
+const struct signature *exam_signature(const struct exam *x)
+{
+    return &x->sig;
+}
+
+const json_t *exam_hello(const struct exam *x)
+{
+    return x->hello;
+}
+
+enum err_code exam_check(struct exam *x, json_t **ret, struct err *err)
+{
+    return worker_ask(x->worker, "check", NULL, CHECK_MS, NULL, ret, err);
+}
+
+enum err_code exam_trace(struct exam *x, json_t **ret, struct err *err)
+{
+    own_json answer = NULL;
+    json_t *graph = NULL;
+    if (worker_ask(x->worker, "trace", NULL, CHECK_MS, NULL, &answer, err) != OK ||
+        json_get_map(answer, "graph", &graph, err) != OK)
+        return err_within(err, "trace");
+    *ret = json_incref(graph);
+    return OK;
+}

@@ -1,0 +1,131 @@
+/* harness/exam_int.h -- inside of the part: a session's state and the steps of a grading. */
+#ifndef HARNESS_EXAM_INT_H
+#define HARNESS_EXAM_INT_H
+
+#include "harness/exam.h"
+#include "harness/runner.h"
+#include "harness/stats.h"
+#include "harness/worker.h"
+#include "reward/reward.h"
+
+#define SLABS 2
+#define POOL_MAX 2
+#define FAMILIES_MAX 16
+#define PYTORCH_ARMS 7
+
+/* PyTorch's own ways; the first two pay the published reward, all stand for best. */
+struct pytorch_arm {
+    const char *name;  /* docs/worker.md, `run` */
+    const char *shown; /* "compile+tf32" */
+    bool cuda_only, on_demand;
+    bool known; /* measured, or found not to run */
+    struct samples samples;
+    struct arm_time time; /* windows == 0: does not run here */
+};
+
+struct exam {
+    struct arena arena; /* as long as the session */
+    struct exam_config cfg;
+    struct task task;
+    struct worker *worker;
+    json_t *hello, *bind;
+    struct signature sig;
+    struct toolchain tools;
+    const char *arch, *device, *uuid, *versions; /* borrowed from hello */
+    const char *library_path;
+    char *family[FAMILIES_MAX];
+    int n_families;
+    int slab_fd[SLABS], plan_fd;
+    uint64_t slab_bytes[SLABS], plan_bytes;
+    bool slab_vmm[SLABS];
+    int n_sets;
+    struct runner *pool[POOL_MAX];
+    int n_pool;
+    double eager_us;                               /* rough, from load */
+    double overhead_worker_us, overhead_runner_us; /* of a window: exam.md 4, h */
+    double bandwidth;                              /* bytes a second of a large copy */
+    int64_t floor_bytes;
+    double floor_flops, floor_us;
+    int64_t out_bytes;
+    struct pytorch_arm arm[PYTORCH_ARMS];
+    bool baselines_known;
+    int lock_fd;
+    const char *noop_so, *spin_so;
+};
+
+/* ---- exam.c ---- */
+void exam_say(const struct exam *x, const char *fmt, ...) FORMAT(2, 3);
+MUST_USE
+enum err_code exam_lock(struct exam *x, struct err *err); /* the device, for timing */
+void exam_unlock(struct exam *x);
+MUST_USE
+enum err_code exam_revive(struct exam *x, struct err *err); /* after the worker died */
+MUST_USE
+enum err_code exam_runner(struct exam *x, struct runner **ret, struct err *err);
+MUST_USE
+enum err_code exam_refill(struct exam *x, struct err *err); /* outside windows only */
+
+/* ---- window.c ---- */
+
+/* What one window gave. */
+struct window {
+    double us;      /* per call, the window's own cost taken off; max with the device span */
+    double span_us; /* per call, as the runner says; informative */
+    bool is_void;   /* somebody computed meanwhile: repeat */
+    int stale;      /* blocks that were not there at t1 and changed later */
+    bool looked;    /* its outputs were compared in full */
+    bool wrong;
+    struct runner_reply reply; /* of a candidate's window */
+};
+
+/* Calls in one window so that its own cost is small beside them. */
+int window_calls(const struct exam *x, double call_us);
+
+MUST_USE
+enum err_code window_arm(struct exam *x, const char *arm, int calls, struct window *ret,
+                         struct err *err);
+/* look: compare one call, drawn after the window, in full. */
+MUST_USE
+enum err_code window_candidate(struct exam *x, struct runner *r, int calls, double call_us,
+                               bool look, struct window *ret, struct err *err);
+/* Measure what an empty window costs, for both sides. */
+MUST_USE
+enum err_code window_calibrate(struct exam *x, struct err *err);
+
+/* ---- runner steps, grade.c ---- */
+enum step { STEP_READY, STEP_CODE, STEP_SIZES, STEP_SETUP, STEP_GO };
+
+/* Load a shared object into a fresh runner and set it up; a failure is in *ret. */
+MUST_USE
+enum err_code candidate_load(struct exam *x, struct runner *r, const char *so_path,
+                             enum step *ret_step, struct runner_reply *ret, double *ret_setup_ms,
+                             int64_t *ret_keep, struct err *err);
+int64_t go_limit_ms(const struct exam *x, int calls);
+bool reply_failed(const struct runner_reply *r);
+
+/* ---- verify.c ---- */
+struct verify_result {
+    bool pass;
+    enum step step; /* where the runner failed, when it did */
+    struct runner_reply reply;
+    bool inputs_changed;
+};
+MUST_USE
+enum err_code verify_candidate(struct exam *x, struct runner *r, struct verdict *v,
+                               struct verify_result *ret, struct err *err);
+
+/* ---- baseline.c ---- */
+MUST_USE
+enum err_code baseline_all(struct exam *x, struct err *err);
+const struct pytorch_arm *baseline_best(const struct exam *x); /* fastest; eager at least */
+MUST_USE
+enum err_code baseline_prepare(struct exam *x, struct pytorch_arm *arm, bool *ret_ready,
+                               struct err *err);
+
+/* ---- timing.c ---- */
+MUST_USE
+enum err_code timing_candidate(struct exam *x, const char *so_path, struct runner *first,
+                               const struct grade_options *opt, struct verdict *v,
+                               struct verify_result *ret, struct err *err);
+
+#endif

@@ -1,0 +1,267 @@
+/* One grading: build, load, verify, time; and whose fault a failure is. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "core/json.h"
+#include "harness/exam_int.h"
+#include "sys/clock.h"
+
+#define BUILD_MS 180000
+#define READY_MS 60000
+#define LOAD_MS 30000
+#define SETUP_MS 60000
+
+bool reply_failed(const struct runner_reply *r)
+{
+    return r->end != RUNNER_ANSWERED || r->msg.status != CA_DONE;
+}
+
+int64_t go_limit_ms(const struct exam *x, int calls)
+{
+    return 2000 + (int64_t)(20 * x->eager_us * calls / 1e3);
+}
+
+enum err_code candidate_load(struct exam *x, struct runner *r, const char *so_path,
+                             enum step *ret_step, struct runner_reply *ret, double *ret_setup_ms,
+                             int64_t *ret_keep, struct err *err)
+{
+    (void)x;
+    own_fd fd = open(so_path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(err, "open '%s'", so_path);
+    *ret_step = STEP_READY;
+    if (runner_ready(r, READY_MS, ret, err) != OK || reply_failed(ret))
+        return err->code;
+    struct ca_msg m = { .op = CA_OP_CODE };
+    *ret_step = STEP_CODE;
+    if (runner_say(r, &m, fd, LOAD_MS, ret, err) != OK || reply_failed(ret))
+        return err->code;
+    m = (struct ca_msg){ .op = CA_OP_SIZES };
+    *ret_step = STEP_SIZES;
+    if (runner_say(r, &m, -1, LOAD_MS, ret, err) != OK || reply_failed(ret))
+        return err->code;
+    *ret_keep = (int64_t)ret->msg.b;
+    m = (struct ca_msg){ .op = CA_OP_SETUP };
+    *ret_step = STEP_SETUP;
+    int64_t t0 = clock_ns();
+    if (runner_say(r, &m, -1, SETUP_MS, ret, err) != OK)
+        return err->code;
+    *ret_setup_ms = (double)(clock_ns() - t0) / 1e6;
+    return OK;
+}
+
+/* Would a candidate that does nothing get through the same steps now? */
+static enum err_code machine_well(struct exam *x, bool *ret, struct err *err)
+{
+    struct runner *r = NULL;
+    struct runner_reply reply;
+    enum step step;
+    double ms;
+    int64_t keep;
+    if (exam_runner(x, &r, err) != OK)
+        return err->code;
+    enum err_code code = candidate_load(x, r, x->noop_so, &step, &reply, &ms, &keep, err);
+    if (code == OK && !reply_failed(&reply)) {
+        struct ca_msg go = { .op = CA_OP_GO, .a = 1 };
+        code = runner_say(r, &go, -1, READY_MS, &reply, err);
+    }
+    runner_destroy(r);
+    *ret = code == OK && !reply_failed(&reply);
+    return code;
+}
+
+static const char *const step_text[] = { "starting", "loading the shared object",
+                                         "ca_scratch and ca_keep", "ca_setup", "ca_forward" };
+
+static void blame(struct verdict *v, enum step step, const struct runner_reply *r)
+{
+    if (r->end == RUNNER_HUNG) {
+        v->status = step == STEP_SETUP ? VERDICT_SETUP_TIMEOUT : VERDICT_TIMEOUT;
+        snprintf(v->reason, sizeof v->reason, "%s did not end within its time", step_text[step]);
+    } else if (r->end == RUNNER_DIED) {
+        v->status = VERDICT_CRASHED;
+        snprintf(v->reason, sizeof v->reason, "in %s: %s", step_text[step], r->how);
+    } else {
+        v->status = VERDICT_CRASHED;
+        snprintf(v->reason, sizeof v->reason, "in %s: %s", step_text[step], r->msg.text);
+    }
+}
+
+/* The runner failed: the candidate's verdict, unless nothing works here just now. */
+static enum err_code judge_failure(struct exam *x, struct verdict *v, enum step step,
+                                   const struct runner_reply *reply, struct err *err)
+{
+    bool well = false;
+    if (machine_well(x, &well, err) != OK)
+        return err_within(err, "after a candidate failed");
+    if (!well)
+        return err_raise(err, ERR_CUDA, "nothing runs on this device just now (in %s: %s%s)",
+                         step_text[step], reply->how, reply->msg.text);
+    blame(v, step, reply);
+    return OK;
+}
+
+static void fill_static(struct exam *x, const struct candidate *c, struct verdict *v)
+{
+    char id[27];
+    store_id(id);
+    *v = (struct verdict){ .target = c->target,
+                           .preset = x->cfg.preset,
+                           .precision = PREC_NONE,
+                           .status = VERDICT_UNDECIDED };
+    snprintf(v->id, sizeof v->id, "%s", id);
+    snprintf(v->task_hash, sizeof v->task_hash, "%s", x->task.hash);
+    snprintf(v->task_name, sizeof v->task_name, "%s", x->task.name);
+    snprintf(v->candidate_hash, sizeof v->candidate_hash, "%s", c->hash);
+    snprintf(v->author, sizeof v->author, "%s", c->author ? c->author : "hand");
+    snprintf(v->device_uuid, sizeof v->device_uuid, "%s", x->uuid);
+    snprintf(v->device_name, sizeof v->device_name, "%s", x->device);
+    const json_t *d = json_object_get(x->hello, "device");
+    snprintf(v->driver, sizeof v->driver, "%s", json_string_value(json_object_get(d, "driver")));
+    snprintf(v->torch_version, sizeof v->torch_version, "%s",
+             json_string_value(json_object_get(x->hello, "torch")));
+    bool cuda = c->target == TARGET_CUDA;
+    snprintf(v->compiler_version, sizeof v->compiler_version, "%s",
+             cuda ? x->tools.nvcc_version : x->tools.gcc_version);
+    snprintf(v->cuda_version, sizeof v->cuda_version, "%s",
+             cuda ? json_string_value(json_object_get(x->hello, "cuda")) : "");
+    snprintf(v->product_version, sizeof v->product_version, "%s", CA_VERSION_TEXT);
+    struct box_facts box;
+    struct err ignored = { 0 };
+    if (box_probe(&box, &ignored) == OK) {
+        v->box_rung = box.rung;
+        snprintf(v->box_limits_by, sizeof v->box_limits_by, "%s", box.limits_by);
+    }
+    v->floor_bytes = x->floor_bytes;
+    v->floor_flops = x->floor_flops;
+    v->floor_us = x->floor_us;
+    v->tol_used = preset_tol(x->cfg.preset);
+}
+
+static enum err_code build(struct exam *x, const struct candidate *c, struct verdict *v,
+                           struct arena *a, const char **ret_so, struct err *err)
+{
+    struct build_request req = { c, &x->tools, x->arch, BUILD_MS };
+    struct build_result b;
+    if (build_run(a, &req, &b, err) != OK)
+        return err->code;
+    v->cost_build_ms = b.wall_ms;
+    *ret_so = b.so_path;
+    if (!b.ok) {
+        v->status = b.forbidden ? VERDICT_FORBIDDEN : VERDICT_COMPILE_ERROR;
+        snprintf(v->reason, sizeof v->reason, "%s", b.reason);
+    }
+    return OK;
+}
+
+static enum err_code health(struct exam *x, struct verdict *v, struct err *err)
+{
+    own_json answer = NULL;
+    struct str clocks, throttle;
+    double now = 0, quiet = 0;
+    if (worker_ask(x->worker, "probe", NULL, 60000, NULL, &answer, err) != OK ||
+        json_get_text(answer, "clocks", &clocks, err) != OK ||
+        json_get_text(answer, "throttle", &throttle, err) != OK ||
+        json_get_real(answer, "sentinel_us", &now, err) != OK ||
+        json_get_real(answer, "sentinel_quiet_us", &quiet, err) != OK)
+        return err_within(err, "probe the device");
+    snprintf(v->clocks, sizeof v->clocks, "%.*s", STR_FMT(clocks));
+    snprintf(v->throttle, sizeof v->throttle, "%.*s", STR_FMT(throttle));
+    if (x->cfg.target == TARGET_CUDA && now > quiet * 1.25)
+        verdict_note(v, "the sentinel took %.0f us, quiet %.0f us", now, quiet);
+    return OK;
+}
+
+static enum err_code check_and_time(struct exam *x, const char *so, struct runner *r,
+                                    const struct grade_options *opt, struct verdict *v,
+                                    struct err *err)
+{
+    struct verify_result res = { 0 };
+    struct runner_reply reply;
+    enum step step;
+    int64_t t0 = clock_ms();
+    if (candidate_load(x, r, so, &step, &reply, &v->setup_ms, &v->keep_bytes, err) != OK)
+        return err->code;
+    v->cost_start_ms = clock_ms() - t0;
+    if (reply_failed(&reply))
+        return judge_failure(x, v, step, &reply, err);
+    t0 = clock_ms();
+    if (verify_candidate(x, r, v, &res, err) != OK)
+        return err_within(err, "verify");
+    v->cost_check_ms = clock_ms() - t0;
+    if (reply_failed(&res.reply))
+        return judge_failure(x, v, res.step, &res.reply, err);
+    v->status = res.pass ? VERDICT_PASS : VERDICT_WRONG;
+    if (!res.pass || opt->until == GRADE_VERIFY)
+        return OK;
+
+    if (baseline_all(x, err) != OK || exam_lock(x, err) != OK)
+        return err->code;
+    t0 = clock_ms();
+    enum err_code code = timing_candidate(x, so, r, opt, v, &res, err);
+    if (code == OK)
+        code = health(x, v, err);
+    exam_unlock(x);
+    v->cost_time_ms = clock_ms() - t0;
+    if (code != OK)
+        return err_within(err, "time");
+    if (reply_failed(&res.reply) && v->status != VERDICT_TAMPERED)
+        return judge_failure(x, v, res.step, &res.reply, err);
+    if (!res.pass && v->status == VERDICT_PASS)
+        v->status = VERDICT_WRONG;
+    return OK;
+}
+
+static void reward(struct exam *x, struct verdict *v)
+{
+    double us = v->time_us[ARM_CANDIDATE].median;
+    v->floor_share = us > 0 ? v->floor_us / us : 0;
+    v->reward_milestone = reward_milestone(v, AGAINST_PAPER);
+    if (x->cfg.target == TARGET_CPU && x->arm[0].time.windows > 0 && x->arm[0].time.median < 5000 &&
+        v->reward_milestone > 1)
+        v->reward_milestone = 1;
+    v->reward_speedup = reward_speedup(v);
+}
+
+/* The worker died or the machine stumbled: what had been done is done again, once. */
+static enum err_code grade_once(struct exam *x, const struct candidate *c,
+                                const struct grade_options *opt, struct verdict *v, struct err *err)
+{
+    own_arena tmp = { 0 };
+    const char *so = NULL;
+    fill_static(x, c, v);
+    if (build(x, c, v, &tmp, &so, err) != OK || so == NULL)
+        return err->code;
+    if (opt->until == GRADE_COMPILE) {
+        v->status = VERDICT_PASS;
+        return OK;
+    }
+    struct runner *r = NULL;
+    if (exam_runner(x, &r, err) != OK)
+        return err->code;
+    enum err_code code = check_and_time(x, so, r, opt, v, err);
+    runner_destroy(r);
+    return code;
+}
+
+enum err_code exam_grade(struct exam *x, const struct candidate *c, const struct grade_options *opt,
+                         struct verdict *ret, struct err *err)
+{
+    enum err_code code = grade_once(x, c, opt, ret, err);
+    if (code == ERR_WORKER && !worker_alive(x->worker)) {
+        exam_say(x, "the worker ended (%s); once more", err->text);
+        *err = (struct err){ 0 };
+        code = exam_revive(x, err);
+        if (code == OK)
+            code = grade_once(x, c, opt, ret, err);
+    }
+    if (code != OK)
+        return code;
+    reward(x, ret);
+    if (x->cfg.store != NULL && opt->until == GRADE_TIME &&
+        (store_candidate_put(x->cfg.store, c, x->task.hash, err) != OK ||
+         store_verdict_put(x->cfg.store, ret, err) != OK))
+        return err_within(err, "keep the verdict");
+    return exam_refill(x, err);
+}

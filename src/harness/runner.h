@@ -1,0 +1,57 @@
+/* harness/runner.h -- one boxed ca-runner, seen from the trusted side.
+ *
+ * What it answers is a result: it may hang, die or say that it failed. Errors are only
+ * what this machine did.
+ */
+#ifndef HARNESS_RUNNER_H
+#define HARNESS_RUNNER_H
+
+#include <stdbool.h>
+
+#include "ca_runner.h"
+#include "core/err.h"
+#include "sandbox/box.h"
+#include "task/candidate.h"
+
+struct runner_config {
+    enum target target;
+    int threads, device;
+    int64_t mem_bytes;
+    const char *library_path; /* folders of cudart and cublas outside /usr, ':' between, or "" */
+    const char *cuda_root;    /* mounted when it lies outside /usr; may be NULL */
+    const int *slab_fd;       /* shared memory from the worker; borrowed */
+    const uint64_t *slab_bytes;
+    const bool *slab_vmm;
+    size_t n_slabs;
+    int plan_fd; /* sealed memfd; borrowed */
+    uint64_t plan_bytes;
+};
+
+struct runner;
+
+/* Start the box and send hello, slabs and plan; returns without waiting for answers, so
+ * that the context comes up while something else is done. */
+MUST_USE
+enum err_code runner_start(const struct runner_config *cfg, struct runner **ret, struct err *err);
+void runner_destroy(struct runner *r); /* NULL is fine */
+struct box *runner_box(struct runner *r);
+
+enum runner_end { RUNNER_ANSWERED, RUNNER_HUNG, RUNNER_DIED };
+
+struct runner_reply {
+    enum runner_end end;
+    struct ca_msg msg; /* when it answered; text is made printable */
+    char how[160];     /* when it did not: "killed by signal 11 (Segmentation fault)" */
+};
+
+/* Wait for the answers of runner_start. */
+MUST_USE
+enum err_code runner_ready(struct runner *r, int64_t limit_ms, struct runner_reply *ret,
+                           struct err *err);
+
+/* Send and wait for the one answer. fd: -1, or a descriptor that goes along. */
+MUST_USE
+enum err_code runner_say(struct runner *r, struct ca_msg *m, int fd, int64_t limit_ms,
+                         struct runner_reply *ret, struct err *err);
+
+#endif

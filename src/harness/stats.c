@@ -1,0 +1,71 @@
+#include "harness/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NEAR 0.05 /* exam.md 4: an interval that touches 5% around a border */
+
+void samples_add(struct samples *s, double value)
+{
+    if (s->n < SAMPLES_MAX)
+        s->v[s->n++] = value;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+struct arm_time stats_time(const struct samples *s)
+{
+    double sorted[SAMPLES_MAX];
+    struct arm_time t = { .windows = s->n, .void_windows = s->voids };
+    if (s->n == 0)
+        return t;
+    memcpy(sorted, s->v, (size_t)s->n * sizeof *sorted);
+    qsort(sorted, (size_t)s->n, sizeof *sorted, by_value);
+    int n = s->n, lo = 0, hi = n - 1;
+    if (n >= 6) {
+        /* Ranks of a binomial(n, 1/2): n/2 -+ 1.96 sqrt(n)/2. */
+        double reach = 0.98 * sqrt(n);
+        lo = (int)floor(n / 2.0 - reach);
+        hi = (int)ceil(n / 2.0 + reach);
+        lo = lo < 0 ? 0 : lo;
+        hi = hi > n - 1 ? n - 1 : hi;
+    }
+    t.median = n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+    t.lo = sorted[lo];
+    t.hi = sorted[hi];
+    return t;
+}
+
+struct ratio stats_paired(const struct samples *base, const struct samples *candidate)
+{
+    struct samples r = { 0 };
+    int n = base->n < candidate->n ? base->n : candidate->n;
+    for (int i = 0; i < n; i++)
+        if (candidate->v[i] > 0)
+            samples_add(&r, base->v[i] / candidate->v[i]);
+    struct arm_time t = stats_time(&r);
+    return (struct ratio){ t.median, t.lo, t.hi };
+}
+
+struct ratio stats_apart(const struct arm_time *base, const struct arm_time *candidate)
+{
+    if (base->windows == 0 || candidate->windows == 0 || candidate->lo <= 0)
+        return (struct ratio){ 0 };
+    return (struct ratio){ base->median / candidate->median, base->lo / candidate->hi,
+                           base->hi / candidate->lo };
+}
+
+bool stats_touches(const struct ratio *r, double border)
+{
+    return r->median > 0 && r->lo < border * (1 + NEAR) && r->hi > border * (1 - NEAR);
+}
+
+double stats_width(const struct arm_time *t)
+{
+    return t->windows > 0 && t->median > 0 ? (t->hi - t->lo) / t->median : 1;
+}

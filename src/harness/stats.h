@@ -1,0 +1,40 @@
+/* harness/stats.h -- medians, intervals and what they allow us to pay: pure functions.
+ *
+ * Intervals are distribution-free: order statistics around the median (binomial ranks),
+ * 95%. Ratios of paired windows are taken window by window, so that what drifts on the
+ * machine drifts on both sides.
+ */
+#ifndef HARNESS_STATS_H
+#define HARNESS_STATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "task/verdict.h"
+
+#define SAMPLES_MAX 512
+
+struct samples {
+    double v[SAMPLES_MAX];
+    int n, voids;
+};
+
+void samples_add(struct samples *s, double value); /* past SAMPLES_MAX: dropped */
+
+/* Median and its 95% interval; with fewer than 6 samples the interval is min..max. */
+struct arm_time stats_time(const struct samples *s);
+
+/* Of base[i] / candidate[i] over the first min(n) pairs. */
+struct ratio stats_paired(const struct samples *base, const struct samples *candidate);
+
+/* Of two series that were not taken together: medians, and the corners of both intervals. */
+struct ratio stats_apart(const struct arm_time *base, const struct arm_time *candidate);
+
+/* Does the interval leave open on which side of the border the truth is, or lie within
+ * 5% of it? Then a second, paired look is due. */
+bool stats_touches(const struct ratio *r, double border);
+
+/* (hi - lo) / median; 1 when nothing was measured. */
+double stats_width(const struct arm_time *t);
+
+#endif

@@ -1,0 +1,261 @@
+/* How fast: a quick look against the stored baselines, then, near a border, a paired one.
+ *
+ * Paired: candidate and baseline windows in alternating order, in two fresh runner
+ * processes, because what differs between processes (addresses, clocks) is constant
+ * inside one.
+ */
+#include <stdio.h>
+
+#include "harness/exam_int.h"
+#include "sys/clock.h"
+
+#define QUICK_CUDA 15
+#define QUICK_CPU 12
+#define ROUNDS 16 /* of the paired look, in each of two processes */
+#define STALE_LIMIT 2
+#define VOID_LIMIT 30
+#define BUDGET_S 12.0
+#define CPU_FLOOR_US 5000.0 /* exam.md 4: below, a cpu tier is undecided */
+
+struct look {
+    struct exam *x;
+    struct verdict *v;
+    struct verify_result *result;
+    int calls, stale, voids, looked;
+    double call_us;
+    int64_t until_ms;
+};
+
+static bool failed(const struct look *l)
+{
+    return !l->result->pass;
+}
+
+/* One candidate window; void ones are repeated. False in *ret_ok: the candidate failed. */
+static enum err_code candidate_window(struct look *l, struct runner *r, struct samples *s,
+                                      struct err *err)
+{
+    for (int tries = 0; tries < VOID_LIMIT; tries++) {
+        struct window w;
+        bool full = l->looked == 0 || (clock_ns() >> 10) % 4 == 0;
+        if (window_candidate(l->x, r, l->calls, l->call_us, full, &w, err) != OK)
+            return err->code;
+        l->result->reply = w.reply;
+        l->result->step = STEP_GO;
+        l->looked += w.looked;
+        if (reply_failed(&w.reply) || w.wrong) {
+            l->result->pass = false;
+            if (w.wrong)
+                snprintf(l->v->reason, sizeof l->v->reason,
+                         "a timed call gave a wrong answer: right when it is verified, wrong when "
+                         "it is timed");
+            return OK;
+        }
+        l->stale += w.stale > 0;
+        if (l->stale >= STALE_LIMIT) {
+            l->result->pass = false;
+            l->v->status = VERDICT_TAMPERED;
+            snprintf(l->v->reason, sizeof l->v->reason,
+                     "outputs were not there when the candidate said that it was done, and came "
+                     "later");
+            return OK;
+        }
+        if (w.is_void || w.stale > 0) {
+            l->voids++;
+            s->voids++;
+            continue;
+        }
+        l->v->span_us = w.span_us;
+        samples_add(s, w.us);
+        return OK;
+    }
+    return err_raise(err, ERR_CUDA, "%d windows in a row were void: somebody else uses the device",
+                     VOID_LIMIT);
+}
+
+/* Estimate the call's time and with it the calls of a window. */
+static enum err_code warm(struct look *l, struct runner *r, struct err *err)
+{
+    struct samples s = { 0 };
+    l->calls = 1;
+    for (int i = 0; i < 3 && !failed(l); i++)
+        if (candidate_window(l, r, &s, err) != OK)
+            return err->code;
+    l->call_us = stats_time(&s).median;
+    l->calls = window_calls(l->x, l->call_us);
+    return OK;
+}
+
+static enum err_code quick(struct look *l, struct runner *r, struct samples *s, struct err *err)
+{
+    int want = l->x->cfg.target == TARGET_CUDA ? QUICK_CUDA : QUICK_CPU;
+    for (int i = 0; i < want && !failed(l) && (i < 7 || clock_ms() < l->until_ms); i++)
+        if (candidate_window(l, r, s, err) != OK)
+            return err->code;
+    return OK;
+}
+
+/* The arms that the paired look is about: those that pay, and best. */
+struct rival {
+    struct pytorch_arm *arm;
+    struct samples base, mine;
+    struct ratio *ret;
+};
+
+static enum err_code rival_window(struct look *l, struct rival *v, struct err *err)
+{
+    for (int tries = 0; tries < VOID_LIMIT; tries++) {
+        struct window w;
+        int calls = window_calls(l->x, v->arm->time.median);
+        if (window_arm(l->x, v->arm->name, calls, &w, err) != OK)
+            return err->code;
+        if (w.is_void)
+            continue;
+        samples_add(&v->base, w.us);
+        return OK;
+    }
+    return err_raise(err, ERR_CUDA, "%d windows in a row were void", VOID_LIMIT);
+}
+
+static enum err_code rounds(struct look *l, struct runner *r, struct rival *rival, int n_rivals,
+                            struct samples *all, struct err *err)
+{
+    for (int i = 0; i < ROUNDS && !failed(l) && (i < 6 || clock_ms() < l->until_ms); i++) {
+        struct samples one = { 0 };
+        bool first = i % 2 == 0; /* the order alternates: the first of a pair is slower */
+        if (first && candidate_window(l, r, &one, err) != OK)
+            return err->code;
+        for (int k = 0; k < n_rivals && !failed(l); k++)
+            if (rival_window(l, &rival[first ? k : n_rivals - 1 - k], err) != OK)
+                return err->code;
+        if (!first && !failed(l) && candidate_window(l, r, &one, err) != OK)
+            return err->code;
+        if (one.n == 0)
+            continue;
+        samples_add(all, one.v[0]);
+        for (int k = 0; k < n_rivals; k++)
+            samples_add(&rival[k].mine, one.v[0]);
+    }
+    return OK;
+}
+
+static int choose_rivals(struct exam *x, struct verdict *v, struct rival rival[3])
+{
+    struct pytorch_arm *best = &x->arm[baseline_best(x) - x->arm];
+    struct {
+        struct pytorch_arm *arm;
+        struct ratio *r;
+    } all[] = { { &x->arm[0], &v->vs_eager },
+                { &x->arm[1], &v->vs_compile },
+                { best, &v->vs_best } };
+    int n = 0;
+    for (size_t i = 0; i < COUNT(all); i++) {
+        bool same = i == 2 && (best == &x->arm[0] || best == &x->arm[1]);
+        if (all[i].arm->time.windows > 0 && !same && stats_touches(all[i].r, MILESTONE_RATIO))
+            rival[n++] = (struct rival){ .arm = all[i].arm, .ret = all[i].r };
+    }
+    return n;
+}
+
+static enum err_code paired(struct look *l, const char *so_path, struct rival *rival, int n_rivals,
+                            struct samples *all, struct err *err)
+{
+    struct exam *x = l->x;
+    for (int k = 0; k < n_rivals; k++) {
+        bool ready = false;
+        if (baseline_prepare(x, rival[k].arm, &ready, err) != OK)
+            return err->code;
+        if (!ready)
+            return err_raise(err, ERR_WORKER, "%s ran before and does not now",
+                             rival[k].arm->shown);
+    }
+    for (int process = 0; process < 2 && !failed(l); process++) {
+        struct runner *r = NULL;
+        double ms;
+        int64_t keep;
+        if (exam_runner(x, &r, err) != OK)
+            return err->code;
+        enum err_code code =
+            candidate_load(x, r, so_path, &l->result->step, &l->result->reply, &ms, &keep, err);
+        if (code == OK && reply_failed(&l->result->reply))
+            l->result->pass = false;
+        struct samples warmup = { 0 };
+        if (code == OK && !failed(l))
+            code = candidate_window(l, r, &warmup, err);
+        if (code == OK && !failed(l))
+            code = rounds(l, r, rival, n_rivals, all, err);
+        runner_destroy(r);
+        if (code != OK)
+            return code;
+    }
+    for (int k = 0; k < n_rivals; k++)
+        *rival[k].ret = stats_paired(&rival[k].base, &rival[k].mine);
+    return OK;
+}
+
+static void ratios(struct exam *x, struct verdict *v, const struct arm_time *mine)
+{
+    const struct pytorch_arm *best = baseline_best(x);
+    v->time_us[ARM_CANDIDATE] = *mine;
+    v->time_us[ARM_EAGER] = x->arm[0].time;
+    v->time_us[ARM_COMPILE] = x->arm[1].time;
+    v->time_us[ARM_BEST] = best->time;
+    snprintf(v->best_name, sizeof v->best_name, "%s", best->shown);
+    v->vs_eager = stats_apart(&x->arm[0].time, mine);
+    v->vs_compile = stats_apart(&x->arm[1].time, mine);
+    v->vs_best = stats_apart(&best->time, mine);
+}
+
+/* Compulsory bytes only: outputs that no cache holds. Below it, somebody else did the work. */
+static bool below_floor(const struct exam *x, double us)
+{
+    double least = (double)x->out_bytes / x->bandwidth * 1e6 * 0.85;
+    return x->cfg.target == TARGET_CUDA && x->out_bytes > (int64_t)256 << 20 && us < least;
+}
+
+enum err_code timing_candidate(struct exam *x, const char *so_path, struct runner *first,
+                               const struct grade_options *opt, struct verdict *v,
+                               struct verify_result *ret, struct err *err)
+{
+    struct samples mine = { 0 };
+    struct rival rival[3];
+    struct look l = { .x = x,
+                      .v = v,
+                      .result = ret,
+                      .until_ms = clock_ms() +
+                                  (int64_t)((opt->seconds > 0 ? opt->seconds : BUDGET_S) * 1e3) };
+    ret->pass = true;
+    if (warm(&l, first, err) != OK || failed(&l) || quick(&l, first, &mine, err) != OK ||
+        failed(&l))
+        return err->code;
+    struct arm_time t = stats_time(&mine);
+    ratios(x, v, &t);
+    int n = opt->quick ? 0 : choose_rivals(x, v, rival);
+    if (n > 0) {
+        struct samples again = { 0 };
+        if (paired(&l, so_path, rival, n, &again, err) != OK || failed(&l))
+            return err->code;
+        for (int i = 0; i < again.n; i++)
+            samples_add(&mine, again.v[i]);
+        t = stats_time(&mine);
+        v->time_us[ARM_CANDIDATE] = t;
+        const struct pytorch_arm *best = baseline_best(x);
+        if (best == &x->arm[0])
+            v->vs_best = v->vs_eager;
+        else if (best == &x->arm[1])
+            v->vs_best = v->vs_compile;
+        verdict_note(v, "close to a border: decided by %d paired windows in two more processes",
+                     again.n);
+    }
+    v->time_us[ARM_CANDIDATE].void_windows = l.voids;
+    if (below_floor(x, t.median)) {
+        ret->pass = false;
+        v->status = VERDICT_TAMPERED;
+        snprintf(v->reason, sizeof v->reason,
+                 "%.1f us is less than writing the outputs takes on this device", t.median);
+    }
+    if (x->cfg.target == TARGET_CPU && x->arm[0].time.median < CPU_FLOOR_US)
+        verdict_note(v,
+                     "eager takes under 5 ms: a cpu tier is undecided, the milestone is at most 1");
+    return OK;
+}

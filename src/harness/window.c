@@ -1,0 +1,229 @@
+/* The window: the examiner's clock around k calls on new values. docs/exam.md has the reasons.
+ *
+ *   the runner is stopped; the worker writes new inputs and poison, flushes the caches;
+ *   t0; resume; go; done;
+ *   cuda  the worker reads a secret sixteenth of the outputs by a kernel; t1; stop
+ *   cpu   stop; t1: a stopped process computes nothing more
+ *   settle (what came late), and full comparison of a call drawn now
+ */
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "core/json.h"
+#include "harness/exam_int.h"
+#include "sys/clock.h"
+
+#define DRAW_MS 120000
+#define ASK_MS 120000
+#define OVERHEADS_CUDA 20.0
+#define CALLS_US_CPU 4000.0 /* a shorter window would be lost in its own cost */
+#define CALIBRATIONS 11
+#define SECRET_BYTES 4
+
+static unsigned secret(void)
+{
+    unsigned v = 0;
+    if (getrandom(&v, SECRET_BYTES, 0) != SECRET_BYTES)
+        abort(); /* a broken promise of the kernel */
+    return v;
+}
+
+int window_calls(const struct exam *x, double call_us)
+{
+    double want =
+        x->cfg.target == TARGET_CUDA ? OVERHEADS_CUDA * x->overhead_runner_us : CALLS_US_CPU;
+    double k = call_us > 0 ? want / call_us : 1;
+    int calls = k < 1 ? 1 : k > CA_SETS_MAX ? CA_SETS_MAX : (int)(k + 0.999);
+    return calls < x->n_sets ? calls : x->n_sets;
+}
+
+/* `calls` different sets, starting somewhere else every time: addresses change and recur. */
+static json_t *choose_sets(const struct exam *x, int calls, uint16_t set[CA_SETS_MAX])
+{
+    json_t *sets = json_array();
+    unsigned from = secret() % (unsigned)x->n_sets;
+    for (int i = 0; i < calls; i++) {
+        unsigned s = (from + (unsigned)i) % (unsigned)x->n_sets;
+        set[i] = (uint16_t)s;
+        json_array_append_new(sets, json_integer(s));
+    }
+    return sets;
+}
+
+static enum err_code draw(struct exam *x, json_t *sets, struct window *w, struct err *err)
+{
+    own_json answer = NULL;
+    json_t *ask = json_pack("{s:O,s:s,s:s,s:b,s:b}", "sets", sets, "family", "own", "weights",
+                            "keep", "poison", 1, "flush", 1);
+    if (worker_ask(x->worker, "draw", ask, DRAW_MS, NULL, &answer, err) != OK)
+        return err->code;
+    return json_get_flag(answer, "void", &w->is_void, err);
+}
+
+static enum err_code ask_sets(struct exam *x, const char *op, json_t *sets, json_t **ret,
+                              struct err *err)
+{
+    json_t *ask = sets ? json_pack("{s:O}", "sets", sets) : json_object();
+    return worker_ask(x->worker, op, ask, ASK_MS, NULL, ret, err);
+}
+
+static enum err_code settle(struct exam *x, struct window *w, struct err *err)
+{
+    own_json answer = NULL;
+    int64_t stale = 0;
+    if (ask_sets(x, "settle", NULL, &answer, err) != OK ||
+        json_get_int(answer, "stale_blocks", &stale, err) != OK)
+        return err->code;
+    w->stale = (int)stale;
+    return OK;
+}
+
+static enum err_code look(struct exam *x, const uint16_t set[], int calls, struct window *w,
+                          struct err *err)
+{
+    own_json answer = NULL;
+    bool pass = false;
+    own_json one = json_pack("[i]", (int)set[secret() % (unsigned)calls]);
+    if (ask_sets(x, "compare", one, &answer, err) != OK ||
+        json_get_flag(answer, "pass", &pass, err) != OK)
+        return err->code;
+    w->looked = true;
+    w->wrong = !pass;
+    return OK;
+}
+
+static double per_call(int64_t ns, double overhead_us, int calls)
+{
+    double us = (double)ns / 1e3 - overhead_us;
+    return us > 0 ? us / calls : 0;
+}
+
+enum err_code window_arm(struct exam *x, const char *arm, int calls, struct window *ret,
+                         struct err *err)
+{
+    uint16_t set[CA_SETS_MAX];
+    own_json sets = choose_sets(x, calls, set);
+    own_json ran = NULL;
+    own_json sampled = NULL;
+    *ret = (struct window){ 0 };
+    if (draw(x, sets, ret, err) != OK)
+        return err->code;
+    int64_t t0 = clock_ns();
+    if (worker_ask(x->worker, "run", json_pack("{s:s,s:O}", "arm", arm, "sets", sets), ASK_MS, NULL,
+                   &ran, err) != OK)
+        return err->code;
+    int64_t t1 = clock_ns();
+    if (ask_sets(x, "sample", sets, &sampled, err) != OK)
+        return err->code;
+    if (x->cfg.target == TARGET_CUDA)
+        t1 = clock_ns();
+    if (settle(x, ret, err) != OK || json_get_real(ran, "span_us", &ret->span_us, err) != OK)
+        return err->code;
+    ret->span_us /= calls;
+    ret->us = per_call(t1 - t0, x->overhead_worker_us, calls);
+    return OK;
+}
+
+/* Resume, go, done, sample, stop: the part between the two readings of the clock. */
+static enum err_code timed(struct exam *x, struct runner *r, struct ca_msg *go, json_t *sets,
+                           int64_t limit_ms, struct window *w, int64_t *ret_ns, struct err *err)
+{
+    struct box *box = runner_box(r);
+    own_json sampled = NULL;
+    bool cuda = x->cfg.target == TARGET_CUDA;
+    int64_t t0 = clock_ns();
+    if (box_resume(box, err) != OK || runner_say(r, go, -1, limit_ms, &w->reply, err) != OK)
+        return err->code;
+    if (reply_failed(&w->reply))
+        return OK;
+    if (cuda && ask_sets(x, "sample", sets, &sampled, err) != OK)
+        return err->code;
+    int64_t t1 = clock_ns();
+    if (box_pause(box, err) != OK)
+        return err->code;
+    if (!cuda) {
+        t1 = clock_ns();
+        if (ask_sets(x, "sample", sets, &sampled, err) != OK)
+            return err->code;
+    }
+    *ret_ns = t1 - t0;
+    return OK;
+}
+
+enum err_code window_candidate(struct exam *x, struct runner *r, int calls, double call_us,
+                               bool full, struct window *ret, struct err *err)
+{
+    struct ca_msg go = { .op = CA_OP_GO, .a = (uint64_t)calls };
+    own_json sets = choose_sets(x, calls, go.set);
+    int64_t ns = 0, limit = go_limit_ms(x, calls) + (int64_t)(call_us * calls / 1e3) * 10;
+    *ret = (struct window){ 0 };
+    uint16_t set[CA_SETS_MAX];
+    memcpy(set, go.set, sizeof set);
+    if (box_pause(runner_box(r), err) != OK || draw(x, sets, ret, err) != OK ||
+        timed(x, r, &go, sets, limit, ret, &ns, err) != OK)
+        return err->code;
+    if (!reply_failed(&ret->reply)) {
+        if (settle(x, ret, err) != OK || (full && look(x, set, calls, ret, err) != OK))
+            return err->code;
+        ret->us = per_call(ns, x->overhead_runner_us, calls);
+        ret->span_us = (double)ret->reply.msg.a / 1e3 / calls;
+        /* Paid is the larger one: work that ran on after `done` shows in neither alone. */
+        if (x->cfg.target == TARGET_CUDA && ret->span_us > ret->us)
+            ret->us = ret->span_us;
+    }
+    return box_resume(runner_box(r), err);
+}
+
+/* cuda: a trusted kernel of about 2 ms whose device time is known; cpu: a call that does
+ * nothing. An empty kernel would make h 30 to 140 us too small on a device. */
+static enum err_code calibrate_worker(struct exam *x, struct err *err)
+{
+    struct samples s = { 0 };
+    bool cuda = x->cfg.target == TARGET_CUDA;
+    x->overhead_worker_us = 0;
+    for (int i = 0; i < CALIBRATIONS; i++) {
+        struct window w;
+        if (window_arm(x, cuda ? "spin" : "noop", 1, &w, err) != OK)
+            return err->code;
+        samples_add(&s, w.us - (cuda ? w.span_us : 0));
+    }
+    x->overhead_worker_us = stats_time(&s).median;
+    return OK;
+}
+
+static enum err_code calibrate_runner(struct exam *x, struct err *err)
+{
+    struct runner *r = NULL;
+    struct runner_reply reply;
+    struct samples s = { 0 };
+    enum step step;
+    double ms;
+    int64_t keep;
+    bool cuda = x->cfg.target == TARGET_CUDA;
+    if (exam_runner(x, &r, err) != OK)
+        return err->code;
+    x->overhead_runner_us = 0;
+    enum err_code code =
+        candidate_load(x, r, cuda ? x->spin_so : x->noop_so, &step, &reply, &ms, &keep, err);
+    for (int i = 0; code == OK && !reply_failed(&reply) && i < CALIBRATIONS; i++) {
+        struct window w;
+        code = window_candidate(x, r, 1, 5000, false, &w, err);
+        reply = w.reply;
+        /* us is at least the span on cuda: take the window itself. */
+        samples_add(&s, cuda ? w.us - w.span_us : w.us);
+    }
+    runner_destroy(r);
+    if (code == OK && reply_failed(&reply))
+        return err_raise(err, ERR_CUDA, "the trusted calibration failed at step %d: %s%s",
+                         (int)step, reply.how, reply.msg.text);
+    x->overhead_runner_us = stats_time(&s).median;
+    return code;
+}
+
+enum err_code window_calibrate(struct exam *x, struct err *err)
+{
+    if (calibrate_worker(x, err) != OK || calibrate_runner(x, err) != OK)
+        return err_within(err, "calibrate the clock");
+    return OK;
+}
