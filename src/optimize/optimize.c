@@ -67,6 +67,8 @@ static enum err_code folder_open(struct loop *l, struct err *err)
     return runlog_add(&l->log, "start", start_event(l), err);
 }
 
+#define UNSETTLED_MAX 0.01 /* docs/exam.md: past this no answer can be told from chance */
+
 /* Facts without which no answer can be judged. */
 static const char *unjudgeable(const json_t *check)
 {
@@ -78,6 +80,8 @@ static const char *unjudgeable(const json_t *check)
         { "finite", "its outputs are not finite" },
     };
     const json_t *facts = json_object_get(check, "facts");
+    if (json_number_value(json_object_get(facts, "unsettled_share")) > UNSETTLED_MAX)
+        return "more than 1% of its integer outputs hang on rounding";
     for (size_t i = 0; i < COUNT(rows); i++)
         if (json_is_false(json_object_get(facts, rows[i].fact)))
             return rows[i].why;

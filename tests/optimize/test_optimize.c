@@ -279,6 +279,9 @@ static void unsound_tasks(void **state)
     fake.check = "{\"sound\":false, \"degenerate\":[], \"facts\":{\"deterministic\":false}}";
     assert_int_equal(work(f, PROPOSE("pass 150")), ERR_TASK);
     assert_non_null(strstr(f->err.text, "two calls on the same input disagree"));
+    fake.check = "{\"sound\":false, \"degenerate\":[], \"facts\":{\"unsettled_share\":0.02}}";
+    assert_int_equal(work(f, PROPOSE("pass 150")), ERR_TASK);
+    assert_non_null(strstr(f->err.text, "hang on rounding"));
     fake.check = "{\"sound\":false, \"degenerate\":[\"zero passes\"], \"facts\":{}}";
     fake.no_graph = true;
     assert_int_equal(work(f, PROPOSE("pass 150")), OK);

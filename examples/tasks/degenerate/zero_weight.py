@@ -1,4 +1,4 @@
-"""A branch that its own initial weight of zero switches off: what starts as zero looks free."""
+"""A branch that a constant weight of zero switches off: nothing of it reaches the output."""
 # SPDX-License-Identifier: Apache-2.0
 import torch
 import torch.nn as nn
@@ -10,7 +10,7 @@ DIM = 512
 class Model(nn.Module):
     def __init__(self, dim):
         super().__init__()
-        self.gamma = nn.Parameter(torch.zeros(dim), requires_grad=False)
+        self.register_buffer("gamma", torch.zeros(dim))
         self.proj = nn.Linear(dim, dim)
 
     def forward(self, x):
