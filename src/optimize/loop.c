@@ -199,7 +199,9 @@ static enum err_code candidate_grade(struct loop *l, struct candidate *c, bool q
     if (exam_grade(l->exam, c, &opt, ret, err) != OK)
         return err->code;
     memcpy(ret->candidate_hash, c->hash, sizeof ret->candidate_hash);
-    ret->reward_milestone = reward_milestone(ret, l->cfg->against);
+    int milestone = reward_milestone(ret, l->cfg->against);
+    if (milestone < ret->reward_milestone) /* the exam's own may be lower: a clock too coarse */
+        ret->reward_milestone = milestone;
     ret->reward_speedup = reward_speedup(ret);
     enum err_code code = verdict_keep(l, c, ret, !quick, err);
     budget_refresh(l);

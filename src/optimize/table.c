@@ -2,7 +2,8 @@
 
 bool optimize_beats(const struct verdict *v, enum against against)
 {
-    if (v->status != VERDICT_PASS)
+    if (v->status != VERDICT_PASS ||
+        v->reward_milestone < 2) /* 1: also where the clock is too coarse */
         return false;
     if (against == AGAINST_PAPER)
         return reward_milestone(v, AGAINST_PAPER) == 3;

@@ -13,6 +13,7 @@
 
 #include "core/json.h"
 #include "harness/exam.h"
+#include "reward/reward.h"
 
 struct fake_exam {
     int opened, closed, graded, graded_full;
@@ -128,6 +129,7 @@ enum err_code exam_grade(struct exam *x, const struct candidate *c, const struct
         ret->status = VERDICT_WRONG;
     else
         passed(ret, us);
+    ret->reward_milestone = reward_milestone(ret, AGAINST_PAPER);
     return OK;
 }
 

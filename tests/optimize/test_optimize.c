@@ -155,16 +155,19 @@ static void the_gate(void **state)
         const char *name;
         double eager, compile, best;
         enum verdict_status status;
+        int milestone;
         bool beats_best, beats_paper;
     } rows[] = {
-        { "beats all", 2, 2, 1.06, VERDICT_PASS, true, true },
-        { "beats what the paper compares with", 2, 2, 1.05, VERDICT_PASS, false, true },
-        { "compile was not measured", 2, 0, 1.06, VERDICT_PASS, true, false },
-        { "wrong", 2, 2, 2, VERDICT_WRONG, false, false },
-        { "undecided", 2, 2, 2, VERDICT_UNDECIDED, false, false },
+        { "beats all", 2, 2, 1.06, VERDICT_PASS, 3, true, true },
+        { "beats what the paper compares with", 2, 2, 1.05, VERDICT_PASS, 2, false, true },
+        { "compile was not measured", 2, 0, 1.06, VERDICT_PASS, 2, true, false },
+        { "too short for the clock", 2, 2, 2, VERDICT_PASS, 1, false, false },
+        { "wrong", 2, 2, 2, VERDICT_WRONG, -1, false, false },
+        { "undecided", 2, 2, 2, VERDICT_UNDECIDED, 1, false, false },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct verdict v = { .status = rows[i].status,
+                             .reward_milestone = rows[i].milestone,
                              .vs_eager.lo = rows[i].eager,
                              .vs_compile.lo = rows[i].compile,
                              .vs_best.lo = rows[i].best };
