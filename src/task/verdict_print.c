@@ -49,8 +49,12 @@ static void times_print(const struct verdict *v, struct buf *b)
     if (v->floor_us > 0) {
         double x;
         const char *unit = unit_of(v->floor_us, &x);
-        buf_addf(b, "  %-11s %8.3f %s  %.0f%% of it reached (a model: %.3g MB, %.3g GFLOP)\n",
-                 "floor", x, unit, 100 * v->floor_share, (double)v->floor_bytes / 1e6,
+        buf_addf(b, "  %-11s %8.3f %s  ", "floor", x, unit);
+        if (v->floor_share > 1)
+            buf_addz(b, "beaten: less work than the model counts");
+        else
+            buf_addf(b, "%.0f%% of it reached", 100 * v->floor_share);
+        buf_addf(b, " (a model: %.3g MB, %.3g GFLOP)\n", (double)v->floor_bytes / 1e6,
                  v->floor_flops / 1e9);
     }
     if (v->setup_ms > 0 || v->keep_bytes > 0)
