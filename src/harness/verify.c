@@ -6,6 +6,7 @@
 
 #define DRAWS_MIN 6
 #define ASK_MS 300000
+#define FIRST_MS 8000 /* a first call loads kernels and libraries */
 
 static enum err_code draw(struct exam *x, int set, const char *family, const char *weights,
                           bool again, struct err *err)
@@ -109,7 +110,7 @@ static enum err_code call_once(struct exam *x, struct runner *run, int set, stru
 {
     struct ca_msg go = { .op = CA_OP_GO, .a = 1, .set = { (uint16_t)set } };
     r->step = STEP_GO;
-    return runner_say(run, &go, -1, 20000 + go_limit_ms(x, 1), &r->reply, err);
+    return runner_say(run, &go, -1, FIRST_MS + go_limit_ms(x, 1), &r->reply, err);
 }
 
 /* One draw: new values, perhaps new weights, a call, the comparison. */
