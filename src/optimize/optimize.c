@@ -107,12 +107,15 @@ static enum err_code soundness_look(struct loop *l, struct err *err)
     return OK;
 }
 
-/* No graph is no obstacle: the author is told by NULL, the person by a line. */
+/* No graph is no obstacle: the author is told by NULL, the person by a line, the result by
+ * `traced`. An exporter that stumbles over a model raises anything, which the worker can only
+ * report as the machine's; a dead worker is an error all the same. */
 static enum err_code graph_look(struct loop *l, json_t **ret, struct err *err)
 {
-    if (exam_trace(l->exam, ret, err) == OK)
+    l->res->traced = exam_trace(l->exam, ret, err) == OK;
+    if (l->res->traced)
         return OK;
-    if (err->code != ERR_TASK)
+    if (stop_asked() || (err->code != ERR_TASK && err->code != ERR_CUDA))
         return err->code;
     say(l, arena_fmt(l->arena, "no operator graph: %s", err->text));
     *ret = NULL;

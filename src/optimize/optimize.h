@@ -37,6 +37,7 @@ struct optimize_result {
     bool confirmed; /* ... and it passed the full grading of this run */
     bool beats;     /* ... and its lower bound beats the gate */
     bool stopped;   /* ^C: state is kept */
+    bool traced;    /* the author had an operator graph */
     struct verdict best;
     int attempts, reused, passed;  /* graded now; answered from the log; verified in all */
     json_t *baselines, *soundness; /* owned: optimize_result_fini() */

@@ -157,6 +157,7 @@ json_t *optimize_json(const struct optimize_config *cfg, const struct optimize_r
                           cfg->against == AGAINST_BEST ? "best" : "paper", "beats", r->beats,
                           "confirmed", r->confirmed, "stopped", r->stopped, "attempts", r->attempts,
                           "reused", r->reused, "passed", r->passed);
+    json_object_set_new(j, "traced", json_boolean(r->traced));
     json_object_set_new(j, "out", json_string(cfg->out));
     json_object_set_new(j, "degenerate", degenerate ? json_deep_copy(degenerate) : json_array());
     json_object_set_new(j, "baselines", r->baselines ? json_deep_copy(r->baselines) : json_null());

@@ -292,6 +292,7 @@ static void unsound_tasks(void **state)
     own_json j = optimize_json(&f->cfg, &f->r);
     assert_string_equal(json_string_value(json_array_get(json_object_get(j, "degenerate"), 0)),
                         "zero passes");
+    assert_true(json_is_false(json_object_get(j, "traced")));
 }
 
 static void the_table(void **state)
