@@ -60,9 +60,9 @@ static void row_print(const struct row *row, double floor_us, struct buf *b)
         floor = arena_fmt(&tmp, "%.0f%%", 100 * floor_us / row->time.median);
     if (row->milestone != 0)
         milestone = arena_fmt(&tmp, "%d", row->milestone);
-    buf_addf(b, "%-21s %9.3f %s  %-18s  %-21s  %-9s  %5s  %-9s  %s\n", row->name,
+    buf_addf(b, "%-21s %9.3f %s  %-20s  %-21s  %-9s  %5s  %-9s%s%s\n", row->name,
              row->time.median * k, unit, interval, ratio, row->precision, floor, milestone,
-             row->what);
+             row->what[0] ? "  " : "", row->what);
 }
 
 static double floor_us_of(const struct optimize_result *r)
@@ -100,7 +100,7 @@ static void rows_print(const struct optimize_result *r, struct buf *b)
         { "torch.compile", time_of(r, ARM_COMPILE, "compile"), &v->vs_compile, "-", 0, "" },
         { "eager", time_of(r, ARM_EAGER, "eager"), &v->vs_eager, "-", 0, "" },
     };
-    buf_addf(b, "%-21s %12s  %-18s  %-21s  %-9s  %5s  %-9s\n", "", "time", "95% interval",
+    buf_addf(b, "%-21s %12s  %-20s  %-21s  %-9s  %5s  %-9s\n", "", "time", "95% interval",
              "candidate is faster", "precision", "floor", "milestone");
     if (r->found) {
         const struct row mine = { arena_fmt(&tmp, "%s %.8s", v->author, v->candidate_hash),
