@@ -29,18 +29,20 @@
 #define PIECES_MAX 64
 #define WINDOWS 100
 
-#define CK(call)                                                                                   \
-    do {                                                                                           \
-        int rc_ = (int)(call);                                                                     \
-        if (rc_ != 0) {                                                                            \
-            printf("FAIL %s:%d %s -> %d\n", __FILE__, __LINE__, #call, rc_);                       \
-            exit(1);                                                                               \
-        }                                                                                          \
+#define CK(call)                                                             \
+    do {                                                                     \
+        int rc_ = (int)(call);                                               \
+        if (rc_ != 0) {                                                      \
+            printf("FAIL %s:%d %s -> %d\n", __FILE__, __LINE__, #call, rc_); \
+            exit(1);                                                         \
+        }                                                                    \
     } while (0)
 
 enum mode { HONEST, EARLY, LAST, PRIORITY, GRAPH, GRAPH_EARLY, TWO_STREAMS };
-static const char *const mode_name[] = { "honest", "early", "last piece early", "early, high priority",
-                                         "graph", "graph early", "two streams early" };
+static const char *const mode_name[] = {
+    "honest", "early",       "last piece early", "early, high priority",
+    "graph",  "graph early", "two streams early"
+};
 
 struct order {
     int mode, pieces, iters;
@@ -61,13 +63,15 @@ __global__ void work(unsigned *out, size_t first, size_t n, unsigned value, int 
     for (int i = 0; i < iters; i++)
         x = x * 0.999f + 0.5f;
     unsigned v = value + (x > 1e30f);
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x)
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
+         i += (size_t)gridDim.x * blockDim.x)
         out[first + i] = v;
 }
 
 __global__ void fill(unsigned *out, size_t n, unsigned value)
 {
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x)
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
+         i += (size_t)gridDim.x * blockDim.x)
         out[i] = value;
 }
 
@@ -179,7 +183,8 @@ static int child_main(int sock)
     int low, high, fd = recv_fd(sock);
     CUmemGenericAllocationHandle h;
     CK(cudaFree(0));
-    CK(cuMemImportFromShareableHandle(&h, (void *)(uintptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    CK(cuMemImportFromShareableHandle(&h, (void *)(uintptr_t)fd,
+                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
     c.out = map_handle(h, BYTES);
     CK(cudaDeviceGetStreamPriorityRange(&low, &high));
     CK(cudaStreamCreateWithFlags(&c.stream, cudaStreamNonBlocking));
@@ -279,8 +284,10 @@ static void series(struct parent *p, int mode, int pieces, int iters)
         stale_windows += w.stale > 0;
     }
     qsort(over, WINDOWS, sizeof *over, by_value);
-    printf("%-22s pieces %2d device %8.0f us  window-device: min %8.0f median %8.0f p90 %8.0f  stale windows %d of %d\n",
-           mode_name[mode], pieces, device, over[0], over[WINDOWS / 2], over[WINDOWS * 9 / 10], stale_windows, WINDOWS);
+    printf("%-22s pieces %2d device %8.0f us  window-device: min %8.0f median %8.0f p90 %8.0f  "
+           "stale windows %d of %d\n",
+           mode_name[mode], pieces, device, over[0], over[WINDOWS / 2], over[WINDOWS * 9 / 10],
+           stale_windows, WINDOWS);
 }
 
 /* ---- legacy IPC handles ---- */
@@ -327,7 +334,8 @@ static void ipc_probe(const char *self)
     }
     CK(cudaIpcGetMemHandle(&a, m[0]));
     CK(cudaIpcGetMemHandle(&b, m[1]));
-    printf("ipc pointers %p %p %p, own pid %d\n", (void *)m[0], (void *)m[1], (void *)m[2], getpid());
+    printf("ipc pointers %p %p %p, own pid %d\n", (void *)m[0], (void *)m[1], (void *)m[2],
+           getpid());
     ipc_try(self, "a, as given      ", &a);
     ipc_try(self, "b, as given      ", &b);
     printf("ipc bytes where a and b differ:");

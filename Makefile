@@ -1,0 +1,38 @@
+# Thin: CMake and Ninja build, tools/ does the rest. `make help` lists the targets.
+HOME_DIR := $(or $(CUDA_AGENT_HOME),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cuda-agent)
+BIN := build/release/bin
+
+.PHONY: all setup demo check check-gpu bench dist format clean help
+
+all: setup ## build the release binaries (brings what is missing)
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release
+
+setup: ## packages and a python with PyTorch, when they are not there
+	@tools/setup.sh
+
+demo: all ## optimise a bundled task with the built-in author
+	@tools/demo.sh $(BIN)
+
+check: ## all tests; ends with "N passed, N failed"
+	@tools/setup.sh --tests
+	@tools/check.sh
+
+check-gpu: all ## the exam's rows on this machine's GPU
+	@cmake --build --preset release --target exam_rows vmm_probe >/dev/null
+	@tools/check_gpu.sh $(BIN)
+
+bench: all ## one warm round against the usual harness
+	@bench/grade $(BIN)
+
+dist: all ## a tarball that runs without root: build/cuda-agent.tar.gz
+	@tools/dist.sh $(BIN)
+
+format: ## clang-format over all C and CUDA
+	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
+
+clean:
+	rm -rf build
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST)

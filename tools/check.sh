@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# All checks, one line a step, and at the end the plain line `N passed, N failed`.
+set -u
+cd "$(dirname "$0")/.."
+passed=0 failed=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# step NAME COMMAND...: one check; its output is shown when it fails.
+step() {
+    local name=$1 start=$SECONDS
+    shift
+    if "$@" >"$log" 2>&1; then
+        passed=$((passed + 1))
+        printf 'ok    %-34s %4d s\n' "$name" $((SECONDS - start))
+    else
+        failed=$((failed + 1))
+        printf 'FAIL  %-34s %4d s\n' "$name" $((SECONDS - start))
+        tail -n 60 "$log" | sed 's/^/      /'
+    fi
+}
+
+# counted NAME COMMAND...: a runner that prints its own counts as `N passed, N failed` last.
+counted() {
+    local name=$1 start=$SECONDS line p f
+    shift
+    "$@" >"$log" 2>&1
+    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -n 1)
+    p=${line%% *} f=$(sed -n 's/.*passed, \([0-9]*\) failed/\1/p' <<<"$line")
+    [ -n "$line" ] || { p=0 f=1; }
+    passed=$((passed + p)) failed=$((failed + f))
+    printf '%-5s %-34s %4d s  %s\n' "$([ "$f" = 0 ] && echo ok || echo FAIL)" "$name" $((SECONDS - start)) "${line:-no count}"
+    [ "$f" = 0 ] || grep -vE '^(ok|\.)' "$log" | tail -n 60 | sed 's/^/      /'
+}
+
+build() { # PRESET COMPILER
+    CC=$2 cmake --preset "$1" -B "build/$1-$2" >/dev/null && cmake --build "build/$1-$2" -j2
+}
+
+counted_ctest() {
+    local out total bad
+    out=$(ASAN_OPTIONS=detect_leaks=1 ctest --test-dir "build/asan-gcc" --output-on-failure -j2 2>&1)
+    echo "$out"
+    total=$(sed -n 's/.*tests failed out of \([0-9]*\)/\1/p' <<<"$out")
+    bad=$(sed -n 's/.*, \([0-9]*\) tests failed out of.*/\1/p' <<<"$out")
+    echo "$((${total:-0} - ${bad:-1})) passed, ${bad:-1} failed"
+}
+
+counted_python() {
+    local out n bad
+    out=$(cd tests/worker && CUDA_AGENT_DEVICE_LIB=$PWD/../../build/release-gcc/bin/libca_device.so PYTHONPATH=../../py \
+        "$python" -m unittest -v 2>&1)
+    echo "$out"
+    n=$(sed -n 's/^Ran \([0-9]*\) test.*/\1/p' <<<"$out")
+    bad=$(grep -cE '^(FAIL|ERROR):' <<<"$out")
+    grep -qE '^(OK|FAILED)' <<<"$out" || bad=1
+    echo "$((${n:-0} - bad)) passed, $bad failed"
+}
+
+counted_bats() {
+    local out
+    out=$(BIN=$PWD/build/release-gcc/bin bats --tap tests/cli 2>&1)
+    echo "$out"
+    echo "$(grep -c '^ok' <<<"$out") passed, $(grep -c '^not ok' <<<"$out") failed"
+}
+
+python=$(tools/python.sh) || { echo "0 passed, 1 failed"; exit 1; }
+export CUDA_AGENT_PYTHON=$python
+step "floors" python3 tools/floors.py tools/floors.txt src
+step "format" tools/format_check.sh
+step "lint (length, parameters, names)" python3 tools/lint.py
+step "build release, gcc" build release gcc
+step "build release, clang" build release clang
+step "build asan, gcc" build asan gcc
+if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
+    step "CUDA sources compile" tools/cuda_check.sh
+else
+    echo "note  no nvcc here: CUDA sources are not compiled"
+fi
+step "docs/cli.md is fresh" bash -c 'build/release-gcc/bin/cuda-agent help --format markdown | diff - docs/cli.md'
+counted "unit tests (ASan, UBSan)" counted_ctest
+[ -d tests/worker ] && counted "worker (python)" counted_python
+counted "exam rows, cpu" build/release-gcc/bin/exam_rows cpu "$python" tests/exam/task.py tests/exam/cpu verify
+[ -d tests/cli ] && counted "commands (bats)" counted_bats
+echo
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

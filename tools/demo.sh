@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Optimise one bundled task with the built-in author: on the GPU where there is one, else on the CPU.
+# usage: tools/demo.sh BIN_DIR
+set -eu
+cd "$(dirname "$0")/.."
+target=cpu
+[ -e /dev/nvidiactl ] && [ -e /dev/nvidia0 ] && target=cuda
+echo "task: examples/tasks/$target/row_softmax.py, target $target"
+exec "$1/cuda-agent" optimize "examples/tasks/$target/row_softmax.py" --target "$target" --seconds 60 --out "${TMPDIR:-/tmp}/cuda-agent-demo"
