@@ -15,9 +15,15 @@
 #include "sys/file.h"
 #include "sys/stop.h"
 
+/* S() as a constant initialiser. */
+#define LIT(text)                 \
+    {                             \
+        "" text, sizeof(text) - 1 \
+    }
+
 static const struct task task = { .name = "t",
                                   .path = "t.py",
-                                  .source = S("class Model: pass\n"),
+                                  .source = LIT("class Model: pass\n"),
                                   .hash = "0123456789abcdef0123456789abcdef" };
 
 /* What the author under test proposes, in order; '!' in front asks for a full grading. */

@@ -10,6 +10,12 @@
 #include "optimize/runlog.h"
 #include "sys/file.h"
 
+/* S() as a constant initialiser. */
+#define LIT(text)                 \
+    {                             \
+        "" text, sizeof(text) - 1 \
+    }
+
 #define START "{\"v\":1,\"at\":5,\"event\":\"start\"}\n"
 
 static const struct {
@@ -18,16 +24,16 @@ static const struct {
     const char *error; /* NULL: taken */
     size_t events, whole;
 } rows[] = {
-    { "empty", S(""), NULL, 0, 0 },
-    { "two events", S(START START), NULL, 2, 2 * (sizeof START - 1) },
-    { "half a last line", S(START "{\"v\":1,\"ev"), NULL, 1, sizeof START - 1 },
-    { "only half a line", S("{\"v\":1"), NULL, 0, 0 },
-    { "a whole event without its line end is half a line", S("{\"v\":1,\"event\":\"start\"}"), NULL,
-      0, 0 },
-    { "garbage in the middle", S(START "garbage\n" START), "line 2", 0, 0 },
-    { "an empty line", S(START "\n"), "line 2", 0, 0 },
-    { "an event without a name", S("{\"v\":1}\n"), "'event' is missing", 0, 0 },
-    { "a version of tomorrow", S("{\"v\":2,\"event\":\"start\"}\n"), "version 2", 0, 0 },
+    { "empty", LIT(""), NULL, 0, 0 },
+    { "two events", LIT(START START), NULL, 2, 2 * (sizeof START - 1) },
+    { "half a last line", LIT(START "{\"v\":1,\"ev"), NULL, 1, sizeof START - 1 },
+    { "only half a line", LIT("{\"v\":1"), NULL, 0, 0 },
+    { "a whole event without its line end is half a line", LIT("{\"v\":1,\"event\":\"start\"}"),
+      NULL, 0, 0 },
+    { "garbage in the middle", LIT(START "garbage\n" START), "line 2", 0, 0 },
+    { "an empty line", LIT(START "\n"), "line 2", 0, 0 },
+    { "an event without a name", LIT("{\"v\":1}\n"), "'event' is missing", 0, 0 },
+    { "a version of tomorrow", LIT("{\"v\":2,\"event\":\"start\"}\n"), "version 2", 0, 0 },
 };
 
 static void texts(void **state)

@@ -191,7 +191,8 @@ static void strange_files(void **state)
             assert_int_equal(sqlite3_exec(db, rows[i].sql, NULL, NULL, NULL), SQLITE_OK);
             sqlite3_close(db);
         } else {
-            static char text[4096] = { [0 ... 4095] = 'x' };
+            static char text[4096];
+            memset(text, 'x', sizeof text);
             assert_int_equal(file_write(path, (struct str){ text, sizeof text }, 0600, &err), OK);
         }
         assert_int_equal(store_open(path, &s, &err), rows[i].want);

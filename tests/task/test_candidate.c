@@ -14,6 +14,12 @@
 #include "sys/file.h"
 #include "task/task.h"
 
+/* S() as a constant initialiser. */
+#define LIT(text)                 \
+    {                             \
+        "" text, sizeof(text) - 1 \
+    }
+
 enum entry_kind { END, A_FILE, A_BIG_FILE, A_LINK, A_FOLDER, A_FIFO };
 
 struct entry {
@@ -157,12 +163,12 @@ static void tasks(void **state)
         struct str text;
         enum err_code want;
     } task_rows[] = {
-        { "softmax.py", S("class Model: pass\n"), OK },
-        { "softmax.txt", S("class Model: pass\n"), ERR_TASK },
-        { ".py", S("class Model: pass\n"), ERR_TASK },
-        { "empty.py", S(" \n"), ERR_TASK },
-        { "latin.py", S("# caf\xe9\n"), ERR_TASK },
-        { "nul.py", S("a\0b\n"), ERR_TASK },
+        { "softmax.py", LIT("class Model: pass\n"), OK },
+        { "softmax.txt", LIT("class Model: pass\n"), ERR_TASK },
+        { ".py", LIT("class Model: pass\n"), ERR_TASK },
+        { "empty.py", LIT(" \n"), ERR_TASK },
+        { "latin.py", LIT("# caf\xe9\n"), ERR_TASK },
+        { "nul.py", LIT("a\0b\n"), ERR_TASK },
     };
     for (size_t i = 0; i < COUNT(task_rows); i++) {
         own_arena a = { 0 };

@@ -8,6 +8,12 @@
 
 #include "task/candidate.h"
 
+/* S() as a constant initialiser. */
+#define LIT(text)                 \
+    {                             \
+        "" text, sizeof(text) - 1 \
+    }
+
 static const struct {
     const char *name;
     struct str part[3];
@@ -15,18 +21,18 @@ static const struct {
     const char *want;
 } rows[] = {
     { "no parts: the empty message", { { 0 } }, 0, "e3b0c44298fc1c149afbf4c8996fb924" },
-    { "one empty part is its length", { S("") }, 1, "af5570f5a1810b7af78caf4bc70a660f" },
-    { "one short part", { S("abc") }, 1, "c3494ca1a2cf8eeb8a11ded316fb55b8" },
+    { "one empty part is its length", { LIT("") }, 1, "af5570f5a1810b7af78caf4bc70a660f" },
+    { "one short part", { LIT("abc") }, 1, "c3494ca1a2cf8eeb8a11ded316fb55b8" },
     { "the border between parts counts",
-      { S("ab"), S("c") },
+      { LIT("ab"), LIT("c") },
       2,
       "601d5476e2ccfe2c87a2bba7a3226597" },
     { "47 bytes and the length leave no room for the padding's length",
-      { S("0123456789abcdef0123456789abcdef0123456789abcde"), S("xy") },
+      { LIT("0123456789abcdef0123456789abcdef0123456789abcde"), LIT("xy") },
       2,
       "68c8b16b5fc47631ab6fd4b97b79a442" },
     { "one block exactly",
-      { S("0123456789abcdef0123456789abcdef0123456789abcdef01234567") },
+      { LIT("0123456789abcdef0123456789abcdef0123456789abcdef01234567") },
       1,
       "025137646d8f105670b40d5f0814cdbb" },
 };

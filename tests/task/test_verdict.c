@@ -230,7 +230,8 @@ static void printed(void **state)
 static void notes_are_bounded(void **state)
 {
     (void)state;
-    static const char letters[400] = { [0 ... 398] = 'x' };
+    static char letters[400];
+    memset(letters, 'x', sizeof letters - 1);
     struct verdict v = { 0 };
     for (int i = 0; i < NOTES_MAX + 3; i++)
         verdict_note(&v, "%s", letters);

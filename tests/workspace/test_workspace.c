@@ -12,7 +12,15 @@
 #include "sys/file.h"
 #include "workspace/workspace.h"
 
-static const struct task task = { .name = "t", .path = "t.py", .source = S("class Model: pass\n") };
+/* S() as a constant initialiser. */
+#define LIT(text)                 \
+    {                             \
+        "" text, sizeof(text) - 1 \
+    }
+
+static const struct task task = { .name = "t",
+                                  .path = "t.py",
+                                  .source = LIT("class Model: pass\n") };
 
 static struct candidate candidate_of(const char *name, const char *text)
 {
