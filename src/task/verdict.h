@@ -29,10 +29,10 @@ enum verdict_status {
 #undef X
 };
 
-#define PRECISIONS(X)                                                                 \
-    X(PREC_FP32, "fp32")                                                              \
-    X(PREC_TF32, "tf32") X(PREC_FP16, "fp16") X(PREC_BF16, "bf16") X(PREC_FP8, "fp8") \
-        X(PREC_NONE, "none")
+#define PRECISIONS(X)    \
+    X(PREC_FP32, "fp32") \
+    X(PREC_TF32, "tf32") \
+    X(PREC_FP16, "fp16") X(PREC_BF16, "bf16") X(PREC_FP8, "fp8") X(PREC_NONE, "none")
 
 enum precision {
 #define X(id, name) id,
