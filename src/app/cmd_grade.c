@@ -156,7 +156,7 @@ static enum err_code run_profile(struct args args, int *ret_status, struct err *
 #define DETAILS                                                                         \
     "WORKDIR holds model.py (the task) and kernels/ (the candidate, docs/header.md).\n" \
     "Exit status: 0 pass, 1 any other verdict, 2 and up errors.\n\n"                    \
-    "example: cuda-agent grade examples/candidates/row_softmax"
+    "example: cuda-agent grade examples/candidates/cpu/linear_sum"
 
 #define ROW(variable, text, what)                                  \
     const struct cmd cmd_##variable = { .name = #variable,         \

@@ -5,12 +5,13 @@
 #include "app/session.h"
 #include "core/own.h"
 #include "optimize/optimize.h"
+#include "playbook/playbook.h"
 #include "sys/file.h"
 
 #define SECONDS_DEFAULT 60
 
-static const struct author_ops *const authors[] = { &flags_author };
-static const char *const author_names[] = { "flags", NULL };
+static const struct author_ops *const authors[] = { &playbook_author, &flags_author };
+static const char *const author_names[] = { "playbook", "flags", NULL };
 
 static struct session_options options;
 static int author;
