@@ -6,7 +6,25 @@
 
 /* ---- making terms ---- */
 
+/* The same formula twice is one term: a mean that a variance needs, too, is made once. */
+static bool same_formula(const struct term *x, const struct term *y)
+{
+    struct term a = *x, b = *y;
+    a.name = b.name = NULL;
+    a.form = b.form = NULL;
+    bool form = x->form == y->form || (x->form && y->form && strcmp(x->form, y->form) == 0);
+    return form && memcmp(&a, &b, sizeof a) == 0;
+}
+
 int term_add(struct program *p, const struct term *t)
+{
+    for (int i = p->n - 1; i >= 0 && t->kind != TERM_LEAF; i--)
+        if (same_formula(&p->term[i], t))
+            return i;
+    return term_append(p, t);
+}
+
+int term_append(struct program *p, const struct term *t)
 {
     if (p->n == p->cap) {
         int cap = p->cap ? 2 * p->cap : 256;
@@ -103,6 +121,14 @@ int term_point(struct program *p, const char *form, bool costly, int n, const in
     return term_add(p, &t);
 }
 
+/* The same formula with another type. */
+static int retyped(struct program *p, int t, enum graph_dtype dtype)
+{
+    struct term copy = p->term[t];
+    copy.dtype = dtype;
+    return term_add(p, &copy);
+}
+
 static int point1(struct program *p, const char *form, bool costly, int a)
 {
     return term_point(p, form, costly, 1, &a);
@@ -129,9 +155,8 @@ static int operand(struct lowering *l, int i)
     if (a != NULL && a->kind == GARG_VALUE)
         return l->p->of_value[a->i];
     int t = term_number(l->p, garg_number(a, 0));
-    if (a != NULL && (a->kind == GARG_INT || a->kind == GARG_FLAG))
-        l->p->term[t].dtype = a->kind == GARG_FLAG ? GRAPH_BOOL : GRAPH_INT;
-    return t;
+    bool whole = a != NULL && (a->kind == GARG_INT || a->kind == GARG_FLAG);
+    return whole ? retyped(l->p, t, a->kind == GARG_FLAG ? GRAPH_BOOL : GRAPH_INT) : t;
 }
 
 static bool given(const struct lowering *l, int i)
@@ -563,16 +588,13 @@ static int gather(struct lowering *l, struct str name)
 
 static int filled(struct lowering *l, struct str name)
 {
-    bool like = str_ends(name, S("_like"));
     double x = str_starts(name, S("zeros")) ? 0
                : str_starts(name, S("ones"))
                    ? 1
                    : number(l, str_eq(name, S("scalar_tensor")) ? 0 : 1, 0);
-    (void)like;
-    int t = term_number(l->p, x);
-    l->p->term[t].dtype = result(l, 0)->dtype == GRAPH_INT || result(l, 0)->dtype == GRAPH_BOOL
-                              ? result(l, 0)->dtype
-                              : GRAPH_F32;
+    enum graph_dtype to = result(l, 0)->dtype;
+    int t =
+        retyped(l->p, term_number(l->p, x), to == GRAPH_INT || to == GRAPH_BOOL ? to : GRAPH_F32);
     return term_expand(l->p, t, &result(l, 0)->shape);
 }
 
@@ -616,8 +638,7 @@ static int convert(struct lowering *l)
     enum graph_dtype to = result(l, 0)->dtype, from = l->p->term[x].dtype;
     bool exact = to == GRAPH_INT && from != GRAPH_INT && from != GRAPH_BOOL;
     int t = point1(l->p, exact ? "(long long)$a" : to == GRAPH_BOOL ? "($a != 0)" : "$a", false, x);
-    l->p->term[t].dtype = to == GRAPH_INT || to == GRAPH_BOOL ? to : GRAPH_F32;
-    return t;
+    return retyped(l->p, t, to == GRAPH_INT || to == GRAPH_BOOL ? to : GRAPH_F32);
 }
 
 /* ---- the table of the rest ---- */
@@ -709,15 +730,11 @@ static int lower_node(struct lowering *l)
     bool rounded = str_eq(name, S("div")) && gnode_kw(l->n, "rounding_mode") != NULL;
     if (s != NULL && !rounded) {
         int t = simple_term(l, s);
-        if (str_eq(name, S("div")))
-            l->p->term[t].dtype = GRAPH_F32;
-        return t;
+        return str_eq(name, S("div")) ? retyped(l->p, t, GRAPH_F32) : t;
     }
     s = simple_find(predicates, COUNT(predicates), name);
     if (s != NULL && !(str_starts(name, S("bitwise")) && result(l, 0)->dtype != GRAPH_BOOL)) {
-        int t = simple_term(l, s);
-        l->p->term[t].dtype = GRAPH_BOOL;
-        return t;
+        return retyped(l->p, simple_term(l, s), GRAPH_BOOL);
     }
     int t = shape_op(l, name);
     return t >= 0 ? t : composite(l, name);

@@ -140,7 +140,7 @@ static enum err_code add_kernel(struct planner *b, int t, int out, struct kernel
             (home.count * element_bytes(home.dtype, home.dtype_name) + ALIGN - 1) / ALIGN * ALIGN;
     }
     k->buffer = plan->n_buffers;
-    k->sink = term_add(b->p, &formula);
+    k->sink = term_append(b->p, &formula);
     k->name = formula.name ? formula.name : "value";
     plan->buffer[plan->n_buffers++] = home;
     plan->kernel[plan->n_kernels++] = *k;
@@ -208,7 +208,7 @@ static enum err_code matmul(struct planner *b, int t, int out)
                              .n_args = 1,
                              .form = "$a",
                              .name = "packed" };
-        int c = term_add(b->p, &copy);
+        int c = term_append(b->p, &copy);
         b->p->term[t].arg[i] = c;
         if (materialise(b, c, -1) != OK)
             return b->err->code;
@@ -230,7 +230,7 @@ static enum err_code matmul(struct planner *b, int t, int out)
                          .n_args = 1,
                          .form = "$a",
                          .name = "stored" };
-    return materialise(b, term_add(b->p, &copy), out);
+    return materialise(b, term_append(b->p, &copy), out);
 }
 
 /* Few long rows would leave most of the machine idle: reduce pieces first, then the pieces. */
@@ -364,7 +364,7 @@ static enum err_code materialise(struct planner *b, int t, int out)
                              .n_args = 1,
                              .form = "$a",
                              .name = "copied" };
-        t = term_add(b->p, &copy);
+        t = term_append(b->p, &copy);
     }
     if (b->p->term[t].kind == TERM_MATMUL)
         return matmul(b, t, out);
