@@ -18,6 +18,20 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The largest index whose order statistic lies above the median in at most 2.5% of all
+ * series of n: a sum of binomial(n, 1/2) terms. 0 when even the smallest does more often. */
+static int low_rank(int n)
+{
+    double term = ldexp(1, -n), sum = term;
+    int rank = 0;
+    while (sum <= 0.025 && rank < n) {
+        rank++;
+        term *= (double)(n - rank + 1) / rank;
+        sum += term;
+    }
+    return rank > 0 ? rank - 1 : 0;
+}
+
 struct arm_time stats_time(const struct samples *s)
 {
     double sorted[SAMPLES_MAX];
@@ -26,15 +40,7 @@ struct arm_time stats_time(const struct samples *s)
         return t;
     memcpy(sorted, s->v, (size_t)s->n * sizeof *sorted);
     qsort(sorted, (size_t)s->n, sizeof *sorted, by_value);
-    int n = s->n, lo = 0, hi = n - 1;
-    if (n >= 6) {
-        /* Ranks of a binomial(n, 1/2): n/2 -+ 1.96 sqrt(n)/2. */
-        double reach = 0.98 * sqrt(n);
-        lo = (int)floor(n / 2.0 - reach);
-        hi = (int)ceil(n / 2.0 + reach);
-        lo = lo < 0 ? 0 : lo;
-        hi = hi > n - 1 ? n - 1 : hi;
-    }
+    int n = s->n, lo = low_rank(n), hi = n - 1 - lo;
     t.median = n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
     t.lo = sorted[lo];
     t.hi = sorted[hi];
