@@ -32,8 +32,9 @@ static enum err_code places_put(struct ca_plan_place **at, const json_t *list, s
         **at = (struct ca_plan_place){ .slab = -1 };
         if (json_is_null(p))
             continue;
-        json_int_t slab = json_integer_value(json_array_get(p, 0));
-        json_int_t offset = json_integer_value(json_array_get(p, 1));
+        const json_t *at_slab = json_array_get(p, 0), *at_offset = json_array_get(p, 1);
+        json_int_t slab = json_is_integer(at_slab) ? json_integer_value(at_slab) : -1;
+        json_int_t offset = json_is_integer(at_offset) ? json_integer_value(at_offset) : -1;
         if (slab < 0 || slab >= CA_SLABS_MAX || offset < 0)
             return err_raise(err, ERR_WORKER, "bind: place %zu of %s", i, what);
         **at = (struct ca_plan_place){ slab, (uint64_t)offset };
