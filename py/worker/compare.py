@@ -28,7 +28,7 @@ class Result(ctypes.Structure):
 def library():
     lib = ctypes.CDLL(os.environ["CUDA_AGENT_DEVICE_LIB"])
     pointer, real = ctypes.c_void_p, ctypes.c_double
-    lib.compare_floats.argtypes = [pointer, pointer, ctypes.c_int, pointer, ctypes.c_int64, real, real, real, real,
+    lib.compare_floats.argtypes = [pointer, pointer, ctypes.c_int, pointer, ctypes.c_int64, ctypes.POINTER(real),
                                    ctypes.POINTER(Result)]
     return lib
 
@@ -53,8 +53,9 @@ def _host(a, eager, r, s, mean, tol, published) -> Comparison:
     a, r = a.contiguous(), r.contiguous()
     e = eager.contiguous() if eager is not None else None
     out = Result()
+    rule = (ctypes.c_double * 4)(s, mean, tol, published)  # struct compare_rule
     library().compare_floats(a.data_ptr(), e.data_ptr() if e is not None else None, CODES[a.dtype], r.data_ptr(), r.numel(),
-                             s, mean, tol, published, ctypes.byref(out))
+                             rule, ctypes.byref(out))
     norm_sq = float((r * r).sum()) if out.centered_sq == 0 else 0.0
     return Comparison(out.misses, out.first, out.far, out.first_far, out.max_err,
                       ratio(out.diff_sq, out.centered_sq, norm_sq))

@@ -49,11 +49,8 @@ static bool same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-struct rule {
-    double s, mean, tol, published;
-};
-
-static void one(struct compare_result *c, const struct rule *rule, double a, double r, int64_t at)
+static void one(struct compare_result *c, const struct compare_rule *rule, double a, double r,
+                int64_t at)
 {
     double scaled = 0;
     if (!same(a, r)) {
@@ -73,7 +70,7 @@ static void one(struct compare_result *c, const struct rule *rule, double a, dou
     }
 }
 
-static void chunk(struct compare_result *c, const struct rule *rule, const double *a,
+static void chunk(struct compare_result *c, const struct compare_rule *rule, const double *a,
                   const double *e, const double *r, int64_t at, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -93,10 +90,9 @@ static int64_t earlier(int64_t a, int64_t b)
 }
 
 int compare_floats(const void *a, const void *eager, int dtype, const double *r, int64_t n,
-                   double s, double mean, double tol, double published, struct compare_result *ret)
+                   const struct compare_rule *rule, struct compare_result *ret)
 {
     struct compare_result all = { .first = -1, .first_far = -1 };
-    struct rule rule = { s, mean, tol, published };
     if (dtype != CA_F32 && dtype != CA_F64 && dtype != CA_F16 && dtype != CA_BF16)
         return -1;
 #pragma omp parallel
@@ -109,7 +105,7 @@ int compare_floats(const void *a, const void *eager, int dtype, const double *r,
             widen(a, dtype, at, len, wide_a);
             if (eager != NULL)
                 widen(eager, dtype, at, len, wide_e);
-            chunk(&mine, &rule, wide_a, eager ? wide_e : NULL, r + at, at, len);
+            chunk(&mine, rule, wide_a, eager ? wide_e : NULL, r + at, at, len);
         }
 #pragma omp critical
         {

@@ -17,9 +17,15 @@ struct compare_result {
     double centered_sq;     /* sum of (r - mean)^2 over finite r */
 };
 
+struct compare_rule {
+    double s, mean;   /* standard deviation and mean of the reference */
+    double tol;       /* of |a - r| <= tol (s + |r|) */
+    double published; /* of |a - e| <= published (1 + |e|) */
+};
+
 /* a, eager: n elements of dtype (enum ca_dtype: CA_F32, CA_F64, CA_F16 or CA_BF16);
  * eager may be NULL; r: n doubles. 0, or -1 for another dtype. */
 int compare_floats(const void *a, const void *eager, int dtype, const double *r, int64_t n,
-                   double s, double mean, double tol, double published, struct compare_result *ret);
+                   const struct compare_rule *rule, struct compare_result *ret);
 
 #endif

@@ -65,8 +65,9 @@ struct program {
 MUST_USE
 enum err_code lower_graph(struct arena *a, struct graph *g, struct program *ret, struct err *err);
 
-int term_add(struct program *p,
-             const struct term *t); /* returns its id; pointers to terms go stale */
+/* The id of this formula; an equal one that is there already serves. Pointers to terms go stale. */
+int term_add(struct program *p, const struct term *t);
+int term_append(struct program *p, const struct term *t); /* a term of its own */
 int term_point(struct program *p, const char *form, bool costly, int n, const int *arg);
 int term_number(struct program *p, double x);
 int term_expand(struct program *p, int arg, const struct gshape *to); /* arg itself when equal */
