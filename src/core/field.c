@@ -1,5 +1,6 @@
 #include "core/field.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static bool name_eq(const char *name, struct str s)
@@ -72,20 +73,39 @@ enum err_code field_set(const struct field *f, struct str value, struct err *err
     return OK;
 }
 
+#define FIELDS_MAX 128
+
+/* The rows of one call of args_options, and which of them the line has named already. */
+struct option_rows {
+    const struct field *field;
+    size_t n;
+    bool seen[FIELDS_MAX];
+};
+
+static enum err_code once(struct option_rows *rows, const struct field *f, struct str name,
+                          struct err *err)
+{
+    bool *seen = &rows->seen[f - rows->field];
+    if (*seen)
+        return err_raise(err, ERR_USAGE, "--%.*s is given twice", STR_FMT(name));
+    *seen = true;
+    return OK;
+}
+
 /* One option at args->v[*at]; steps *at past what it used. */
-static enum err_code option_take(struct args *args, int *at, const struct field *fields, size_t n,
+static enum err_code option_take(struct args *args, int *at, struct option_rows *rows,
                                  struct err *err)
 {
     struct str rest = str_drop(str_from(args->v[*at]), 2), name = { 0 };
     bool inline_value = memchr(rest.ptr, '=', rest.len) != NULL;
     if (!str_cut(&rest, '=', &name))
         return err_raise(err, ERR_USAGE, "'--%s' is no option", rest.ptr);
-    const struct field *f = field_find(fields, n, name);
+    const struct field *f = field_find(rows->field, rows->n, name);
     if (f == NULL && str_starts(name, S("no-"))) {
-        f = field_find(fields, n, str_drop(name, 3));
+        f = field_find(rows->field, rows->n, str_drop(name, 3));
         if (f != NULL && f->kind == FIELD_IS_FLAG && !inline_value) {
             *f->to.flag = false;
-            return OK;
+            return once(rows, f, name, err);
         }
         f = NULL;
     }
@@ -93,6 +113,8 @@ static enum err_code option_take(struct args *args, int *at, const struct field 
         err_raise(err, ERR_USAGE, "unknown option '--%.*s'", STR_FMT(name));
         return err_hint(err, "--help lists the options");
     }
+    if (once(rows, f, name, err) != OK)
+        return err->code;
     if (inline_value)
         return field_set(f, rest, err);
     if (f->kind == FIELD_IS_FLAG) {
@@ -107,6 +129,8 @@ static enum err_code option_take(struct args *args, int *at, const struct field 
 
 enum err_code args_options(struct args *args, const struct field *fields, size_t n, struct err *err)
 {
+    struct option_rows rows = { fields, n, { false } };
+    assert(n <= FIELDS_MAX);
     int kept = 0;
     bool ended = false;
     for (int i = 0; i < args->n; i++) {
@@ -114,7 +138,7 @@ enum err_code args_options(struct args *args, const struct field *fields, size_t
         if (!ended && str_eq(a, S("--"))) {
             ended = true;
         } else if (!ended && str_starts(a, S("--"))) {
-            if (option_take(args, &i, fields, n, err) != OK)
+            if (option_take(args, &i, &rows, err) != OK)
                 return err->code;
         } else {
             args->v[kept++] = args->v[i];
