@@ -1,0 +1,592 @@
+/* Each row tries to leave the box, and the wall must hold; a few rows must be allowed.
+ *
+ * The program is its own probe: with `--probe NAME` it runs one attempt, in the box, and
+ * says with its exit status whether the wall held. As root the whole program runs once
+ * more as an ordinary user.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/own.h"
+#include "sandbox/box.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/proc.h"
+
+#define MIB ((int64_t)1 << 20)
+
+/* ---- probes: run inside; 0: the wall held ---- */
+
+static int refused(long rc, int want_errno)
+{
+    if (rc == -1 && errno == want_errno)
+        return 0;
+    fprintf(stderr, "returned %ld, errno %d\n", rc, rc == -1 ? errno : 0);
+    return 1;
+}
+
+static int try_socket(int family)
+{
+    return refused(socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0), EAFNOSUPPORT);
+}
+
+static int probe_network(void)
+{
+    return try_socket(AF_INET) | try_socket(AF_INET6) | try_socket(AF_NETLINK) |
+           try_socket(AF_PACKET);
+}
+
+static int probe_unshare(void)
+{
+    return refused(unshare(CLONE_NEWUSER), EPERM) | refused(unshare(CLONE_NEWNS), EPERM);
+}
+
+static int probe_clone_namespace(void)
+{
+    return refused(syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0), EPERM);
+}
+
+static int probe_clone3(void)
+{
+    return refused(syscall(SYS_clone3, NULL, 0), ENOSYS);
+}
+
+static int probe_fork(void)
+{
+    return refused(fork(), EPERM) | refused(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0), EPERM);
+}
+
+static int probe_exec(void)
+{
+    static char path[] = "/bin/true";
+    char *argv[] = { path, NULL };
+    return refused(execve(path, argv, environ), EPERM);
+}
+
+static int probe_ptrace(void)
+{
+    return refused(ptrace(PTRACE_TRACEME, 0, NULL, NULL), EPERM);
+}
+
+static int probe_mount(void)
+{
+    return refused(mount("x", "/tmp", "tmpfs", 0, NULL), EPERM) | refused(chroot("/tmp"), EPERM);
+}
+
+static int probe_uid(void)
+{
+    return refused(setuid(0), EINVAL) | refused(setgid(0), EINVAL); /* 0 is not mapped */
+}
+
+static int probe_kernel_doors(void)
+{
+    return refused(syscall(SYS_bpf, BPF_MAP_CREATE, NULL, 0), EPERM) |
+           refused(syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0), EPERM) |
+           refused(syscall(SYS_io_uring_setup, 8, NULL), EPERM) |
+           refused(syscall(SYS_userfaultfd, 0), EPERM) |
+           refused(syscall(SYS_keyctl, 0, 0, 0, 0, 0), EPERM);
+}
+
+static int probe_terminal(void)
+{
+    char c = 'x';
+    return refused(ioctl(0, TIOCSTI, &c), EPERM);
+}
+
+/* 0, 1, 2, the channel at 3, and the folder that we are reading. */
+static int probe_descriptors(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int other = 0;
+    for (struct dirent *e = d ? readdir(d) : NULL; e != NULL; e = readdir(d))
+        if (e->d_name[0] != '.' && atoi(e->d_name) > 3 && atoi(e->d_name) != dirfd(d))
+            other++;
+    return d == NULL || other > 0 || fcntl(3, F_GETFD) < 0;
+}
+
+static void *thread_main(void *arg)
+{
+    *(int *)arg = 7;
+    return NULL;
+}
+
+static int probe_thread(void) /* must work */
+{
+    pthread_t t;
+    int got = 0;
+    return pthread_create(&t, NULL, thread_main, &got) != 0 || pthread_join(t, NULL) != 0 ||
+           got != 7;
+}
+
+static int probe_channel(void) /* must work */
+{
+    char c = 0;
+    return write(3, "hi", 2) != 2 || read(3, &c, 1) != 1 || c != '!';
+}
+
+static int probe_memory(void) /* must not come back */
+{
+    volatile char *p = malloc(1024 * MIB);
+    for (int64_t i = 0; p != NULL && i < 1024 * MIB; i += 4096)
+        p[i] = 1;
+    return 1;
+}
+
+/* The first process of a namespace is spared the signal, and the write fails instead. */
+static int probe_file_size(void)
+{
+    static char block[65536];
+    int fd = open("/tmp/big", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    while (fd >= 0 && write(fd, block, sizeof block) > 0)
+        continue;
+    return errno == EFBIG && lseek(fd, 0, SEEK_CUR) == MIB ? 0 : 1;
+}
+
+static int probe_tmp_size(void)
+{
+    static char block[65536];
+    int fd = open("/tmp/big", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    for (int i = 0; fd >= 0 && i < 1024; i++)
+        if (write(fd, block, sizeof block) < 0)
+            return errno == ENOSPC ? 0 : 1;
+    return 1;
+}
+
+static int probe_spin(void) /* for limits of time */
+{
+    for (volatile unsigned long i = 0;; i++)
+        continue;
+    return 1;
+}
+
+/* A byte every millisecond: who reads them sees whether we are stopped. */
+static int probe_tick(void)
+{
+    while (write(3, ".", 1) == 1)
+        usleep(1000);
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(void);
+    enum box_role role;
+} probes[] = {
+    { "network", probe_network, BOX_RUNNER },
+    { "network of a worker", probe_network, BOX_WORKER },
+    { "network of a builder", probe_network, BOX_BUILDER },
+    { "unshare", probe_unshare, BOX_RUNNER },
+    { "unshare of a builder", probe_unshare, BOX_BUILDER },
+    { "clone with a namespace", probe_clone_namespace, BOX_WORKER },
+    { "clone3", probe_clone3, BOX_RUNNER },
+    { "fork", probe_fork, BOX_RUNNER },
+    { "exec", probe_exec, BOX_RUNNER },
+    { "ptrace", probe_ptrace, BOX_WORKER },
+    { "mount", probe_mount, BOX_WORKER },
+    { "uid 0", probe_uid, BOX_WORKER },
+    { "doors of the kernel", probe_kernel_doors, BOX_RUNNER },
+    { "keys of the terminal", probe_terminal, BOX_RUNNER },
+    { "a thread", probe_thread, BOX_RUNNER },
+    { "size of /tmp", probe_tmp_size, BOX_RUNNER },
+    /* These have tests of their own. */
+    { "descriptors", probe_descriptors, BOX_RUNNER },
+    { "channel", probe_channel, BOX_RUNNER },
+    { "memory", probe_memory, BOX_RUNNER },
+    { "file size", probe_file_size, BOX_RUNNER },
+    { "spin", probe_spin, BOX_RUNNER },
+    { "tick", probe_tick, BOX_RUNNER },
+};
+#define PLAIN_PROBES 16 /* the first rows: exit 0 and nothing else to look at */
+
+/* ---- outside ---- */
+
+static const char *const env[] = { "PATH=/usr/bin:/bin", "A=b", NULL };
+static struct box_mount mounts[] = { { NULL, "/probe", false, false } }; /* from: main */
+
+static struct box_spec spec_of(enum box_role role, const char *const *argv)
+{
+    return (struct box_spec){ .role = role,
+                              .argv = argv,
+                              .env = env,
+                              .mounts = mounts,
+                              .n_mounts = 1,
+                              .channel_fd = -1,
+                              .stdin_fd = -1,
+                              .out_fd = -1,
+                              .err_fd = -1,
+                              .mem_bytes = 512 * MIB,
+                              .tmp_bytes = 16 * MIB,
+                              .tasks_max = 64 };
+}
+
+static struct box_output run(struct arena *a, const struct box_spec *spec, int64_t wall_ms)
+{
+    struct box_output out = { 0 };
+    struct err err = { 0 };
+    if (box_run(a, spec, wall_ms, 65536, &out, &err) != OK)
+        fail_msg("%s", err.text);
+    return out;
+}
+
+static struct box_output run_probe(struct arena *a, const char *name, enum box_role role)
+{
+    const char *argv[] = { "/probe", "--probe", name, NULL };
+    struct box_spec spec = spec_of(role, argv);
+    return run(a, &spec, 10000);
+}
+
+static void walls(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < PLAIN_PROBES; i++) {
+        own_arena a = { 0 };
+        struct box_output out = run_probe(&a, probes[i].name, probes[i].role);
+        if (out.result.end != BOX_EXITED || out.result.status != 0)
+            fail_msg("%s: end %d, status %d: %s", probes[i].name, (int)out.result.end,
+                     out.result.status, out.err_out.ptr);
+    }
+}
+
+/* Shell scripts in a builder's box; the script's output and status are the answer. */
+static void seen_from_inside(void **state)
+{
+    static const struct {
+        const char *script, *out;
+    } rows[] = {
+        { "grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status | grep -vc 0000000000000000",
+          "0\n" },
+        { "grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status | tr -s '\\t\\n' ' '",
+          "NoNewPrivs: 1 Seccomp: 2 " },
+        { "test \"$(id -u)\" -gt 0 && test \"$(id -g)\" -gt 0 && echo yes", "yes\n" },
+        { "grep -c . /proc/self/uid_map; awk '{print $3}' /proc/self/uid_map", "1\n1\n" },
+        { "touch /x /usr/x /etc/x /dev/x /probe 2>/dev/null; echo $?", "1\n" },
+        { "echo hi > /tmp/x && cat /tmp/x", "hi\n" },
+        { "for i in /root /home /var /work /oldroot /newroot /run /boot /etc/passwd /etc/shadow "
+          "/sys/fs /sys/class; do test -e $i && echo $i; done; true",
+          "" },
+        { "ls /dev | tr '\\n' ' '", "full null random urandom zero " },
+        { "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '", "lo\n" },
+        { "ls -d /proc/[0-9]* | wc -l | tr -d ' ' | grep -cE '^[1-5]$'", "1\n" },
+        { "echo $$; tr '\\0' ' ' < /proc/1/cmdline | cut -c 1-7", "1\n/bin/sh\n" },
+        { "kill -0 2 2>/dev/null; kill -9 -1; echo alive", "alive\n" },
+        { "env | sort | grep -vE '^(PWD|_|SHLVL|OLDPWD)='", "A=b\nPATH=/usr/bin:/bin\n" },
+        { "pwd", "/tmp\n" },
+        { "ulimit -c; ulimit -n", "0\n4096\n" },
+        { "cat", "" }, /* no input */
+        { "mknod /tmp/n c 1 3 2>/dev/null; echo $?", "1\n" },
+        { "cp /bin/true /tmp/t && /tmp/t && echo ran", "ran\n" }, /* a builder may */
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        own_arena a = { 0 };
+        const char *argv[] = { "/bin/sh", "-c", rows[i].script, NULL };
+        struct box_spec spec = spec_of(BOX_BUILDER, argv);
+        struct box_output out = run(&a, &spec, 10000);
+        if (out.result.end != BOX_EXITED || strcmp(out.out.ptr, rows[i].out) != 0)
+            fail_msg("%s\nsaid '%s', wanted '%s'; end %d; %s", rows[i].script, out.out.ptr,
+                     rows[i].out, (int)out.result.end, out.err_out.ptr);
+    }
+}
+
+static void ends(void **state)
+{
+    static const struct {
+        const char *script;
+        enum box_end end;
+        int status;
+    } rows[] = {
+        { "exit 7", BOX_EXITED, 7 },
+        { "ulimit -t 1; while :; do :; done", BOX_SIGNALLED, SIGKILL },
+        { "sleep 60", BOX_TIMED_OUT, SIGKILL },
+        { "sleep 60 & sleep 60 & wait", BOX_TIMED_OUT, SIGKILL },
+        { "exec sleep 60 >&- 2>&-", BOX_TIMED_OUT, SIGKILL },
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        own_arena a = { 0 };
+        const char *argv[] = { "/bin/sh", "-c", rows[i].script, NULL };
+        struct box_spec spec = spec_of(BOX_BUILDER, argv);
+        spec.cpu_s = 1;
+        int64_t start = clock_ms();
+        struct box_output out = run(&a, &spec, i == 1 ? 10000 : 400);
+        if (out.result.end != rows[i].end || out.result.status != rows[i].status)
+            fail_msg("%s: end %d, status %d", rows[i].script, (int)out.result.end,
+                     out.result.status);
+        assert_true(clock_ms() - start < 8000);
+    }
+}
+
+static void limits(void **state)
+{
+    own_arena a = { 0 };
+    const char *argv[] = { "/probe", "--probe", "memory", NULL };
+    struct box_spec spec = spec_of(BOX_RUNNER, argv);
+    (void)state;
+    spec.mem_bytes = 64 * MIB;
+    struct box_output out = run(&a, &spec, 20000);
+    assert_int_equal(out.result.end, BOX_OUT_OF_MEMORY);
+    assert_true(out.result.mem_peak_bytes >= 32 * MIB);
+
+    argv[2] = "file size";
+    spec = spec_of(BOX_RUNNER, argv);
+    spec.file_bytes = 1 * MIB;
+    out = run(&a, &spec, 10000);
+    assert_int_equal(out.result.end, BOX_EXITED);
+    assert_int_equal(out.result.status, 0);
+}
+
+static void output_is_cut(void **state)
+{
+    own_arena a = { 0 };
+    const char *argv[] = { "/bin/sh", "-c", "head -c 200000 /dev/zero; echo done >&2", NULL };
+    struct box_spec spec = spec_of(BOX_BUILDER, argv);
+    struct box_output out = { 0 };
+    struct err err = { 0 };
+    (void)state;
+    assert_int_equal(box_run(&a, &spec, 10000, 1000, &out, &err), OK);
+    assert_true(out.out_cut);
+    assert_int_equal(out.out.len, 1000);
+    assert_string_equal(out.err_out.ptr, "done\n");
+    assert_int_equal(out.result.status, 0);
+}
+
+static void cannot_start(void **state)
+{
+    static const char *const argv[] = { "/no/such/program", NULL };
+    static const char *const true_argv[] = { "/bin/true", NULL };
+    const struct box_mount gone[] = { { "/no/such/folder", "/x", false, false } };
+    own_arena a = { 0 };
+    struct err err = { 0 };
+    struct box_output out = { 0 };
+    struct box_spec spec = spec_of(BOX_BUILDER, argv);
+    (void)state;
+    assert_int_equal(box_run(&a, &spec, 1000, 100, &out, &err), ERR_SYSTEM);
+    assert_non_null(strstr(err.text, "start '/no/such/program'"));
+    spec = spec_of(BOX_BUILDER, true_argv);
+    spec.mounts = gone;
+    assert_int_equal(box_run(&a, &spec, 1000, 100, &out, &err), ERR_SYSTEM);
+    assert_non_null(strstr(err.text, "/no/such/folder"));
+}
+
+/* ---- a box that lives ---- */
+
+struct live {
+    struct box *box;
+    int channel; /* our end */
+};
+
+static struct live start(const char *name)
+{
+    const char *argv[] = { "/probe", "--probe", name, NULL };
+    struct box_spec spec = spec_of(BOX_RUNNER, argv);
+    struct live l = { NULL, -1 };
+    struct err err = { 0 };
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    spec.channel_fd = pair[1];
+    if (box_start(&spec, &l.box, &err) != OK)
+        fail_msg("%s", err.text);
+    close(pair[1]);
+    l.channel = pair[0];
+    return l;
+}
+
+static void stop(struct live *l)
+{
+    box_destroy(l->box);
+    close(l->channel);
+}
+
+static void channel(void **state)
+{
+    static const char *const names[] = { "channel", "descriptors" };
+    (void)state;
+    /* Descriptors of ours that must not be seen inside, close-on-exec or not. */
+    int leak = open("/dev/null", O_RDONLY), leak_high = dup2(leak, 333);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        struct live l = start(names[i]);
+        struct err err = { 0 };
+        struct box_result r = { 0 };
+        char got[2] = { 0 };
+        if (i == 0) {
+            assert_int_equal(recv(l.channel, got, 2, MSG_WAITALL), 2);
+            assert_memory_equal(got, "hi", 2);
+            assert_int_equal(write(l.channel, "!", 1), 1);
+        }
+        assert_int_equal(box_wait(l.box, 5000, &r, &err), OK);
+        assert_int_equal(r.end, BOX_EXITED);
+        assert_int_equal(r.status, 0);
+        stop(&l);
+    }
+    close(leak);
+    close(leak_high);
+}
+
+/* Ticks that arrive within ms. */
+static int ticks(int fd, int ms)
+{
+    char all[4096];
+    int n = 0;
+    int64_t until = clock_ms() + ms;
+    while (clock_ms() < until) {
+        ssize_t got = recv(fd, all, sizeof all, MSG_DONTWAIT);
+        n += got > 0 ? (int)got : 0;
+        usleep(1000);
+    }
+    return n;
+}
+
+static void pausing(void **state)
+{
+    struct err err = { 0 };
+    struct live l = start("tick");
+    (void)state;
+    assert_true(ticks(l.channel, 300) > 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(box_pause(l.box, &err), OK);
+        ticks(l.channel, 5); /* what was on its way */
+        assert_int_equal(ticks(l.channel, 60), 0);
+        assert_int_equal(box_resume(l.box, &err), OK);
+        assert_true(ticks(l.channel, 300) > 0);
+    }
+    assert_int_equal(box_pause(l.box, &err), OK);
+    pid_t pid = box_pid(l.box);
+    stop(&l); /* a paused box dies, too */
+    assert_int_equal(kill(pid, 0), -1);
+}
+
+static void after_the_end(void **state)
+{
+    struct err err = { 0 };
+    struct box_result r = { 0 };
+    struct live l = start("spin");
+    (void)state;
+    assert_int_equal(box_wait(l.box, 100, &r, &err), OK);
+    assert_int_equal(r.end, BOX_TIMED_OUT);
+    assert_int_equal(box_pause(l.box, &err), OK); /* no-ops */
+    assert_int_equal(box_resume(l.box, &err), OK);
+    assert_int_equal(box_wait(l.box, 100, &r, &err), OK); /* and the same answer's pid */
+    stop(&l);
+    box_destroy(NULL);
+}
+
+/* Is the process there and not a zombie? */
+static bool lives(pid_t pid)
+{
+    own_arena a = { 0 };
+    struct str stat;
+    struct err err = { 0 };
+    const char *path = arena_fmt(&a, "/proc/%d/stat", (int)pid);
+    return file_read(&a, path, 4096, &stat, &err) == OK && strstr(stat.ptr, ") Z ") == NULL;
+}
+
+/* The owner is killed outright: its boxes must go with it. */
+static void dies_with_owner(void **state)
+{
+    int told[2];
+    pid_t boxed = 0;
+    (void)state;
+    assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+    pid_t owner = fork();
+    if (owner == 0) {
+        struct live l = start("spin");
+        pid_t pid = box_pid(l.box);
+        if (write(told[1], &pid, sizeof pid) != (ssize_t)sizeof pid)
+            _exit(1);
+        pause();
+        _exit(1);
+    }
+    assert_int_equal(read(told[0], &boxed, sizeof boxed), sizeof boxed);
+    assert_true(lives(boxed));
+    kill(owner, SIGKILL);
+    assert_int_equal(waitpid(owner, NULL, 0), owner);
+    for (int i = 0; i < 300 && lives(boxed); i++)
+        usleep(10000);
+    assert_false(lives(boxed));
+    close(told[0]);
+    close(told[1]);
+}
+
+/* ---- the second run, and main ---- */
+
+static int again_as_user(const char *self)
+{
+    own_arena a = { 0 };
+    struct err err = { 0 };
+    struct str bytes;
+    const char *dir = NULL;
+    if (proc_find(&a, "setpriv") == NULL) {
+        print_message("no setpriv: not run again as an ordinary user\n");
+        return 0;
+    }
+    if (file_read(&a, self, 256 * MIB, &bytes, &err) != OK ||
+        dir_temp(&a, "/tmp", "ca-box", &dir, &err) != OK || chmod(dir, 0755) != 0) {
+        print_message("%s\n", err.text);
+        return 1;
+    }
+    const char *copy = path_join(&a, dir, "test_box");
+    const char *argv[] = {
+        "setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", copy, NULL
+    };
+    struct proc_spec spec = { .argv = argv, .dir = "/", .wall_ms = 60000, .out_max = 1 << 20 };
+    struct proc_result p = { .status = 1 };
+    enum err_code code = file_write(copy, bytes, 0755, &err);
+    if (code == OK)
+        code = proc_run(&a, &spec, &p, &err);
+    print_message("as an ordinary user:\n%.*s%.*s%s", STR_FMT(p.out), STR_FMT(p.err_out), err.text);
+    struct err ignored = { 0 };
+    return dir_remove(dir, &ignored) != OK || code != OK || p.status != 0;
+}
+
+static int probe_main(const char *name)
+{
+    for (size_t i = 0; i < COUNT(probes); i++)
+        if (strcmp(probes[i].name, name) == 0)
+            return probes[i].run();
+    return 99;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(walls),         cmocka_unit_test(seen_from_inside),
+        cmocka_unit_test(ends),          cmocka_unit_test(limits),
+        cmocka_unit_test(output_is_cut), cmocka_unit_test(cannot_start),
+        cmocka_unit_test(channel),       cmocka_unit_test(pausing),
+        cmocka_unit_test(after_the_end), cmocka_unit_test(dies_with_owner),
+    };
+    if (argc == 3 && strcmp(argv[1], "--probe") == 0)
+        return probe_main(argv[2]);
+    own_mem char *self = realpath("/proc/self/exe", NULL);
+    struct err err = { 0 };
+    struct box_facts facts = { 0 };
+    mounts[0].from = self;
+    if (self == NULL || box_probe(&facts, &err) != OK) {
+        print_message("SKIPPED, no box here: %s\n", err.text);
+        return err.code == ERR_MISSING ? 0 : 1;
+    }
+    print_message("uid %d: %s\n", (int)getuid(), facts.detail);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return failed + (geteuid() == 0 ? again_as_user(self) : 0);
+}
