@@ -218,7 +218,7 @@ static enum err_code compile(struct arena *a, const struct build_request *req, c
 /* The first line of the log that names an error, without the builder's folder. */
 static void first_error(struct str log, char ret[256])
 {
-    struct str line, rest = log;
+    struct str line = { 0 }, rest = log;
     while (str_cut(&rest, '\n', &line))
         if (memmem(line.ptr, line.len, "error", 5) || memmem(line.ptr, line.len, "fatal", 5) ||
             memmem(line.ptr, line.len, "undefined reference", 19))

@@ -29,7 +29,11 @@ static const char *const prefixes[] = {
     "__atomic_",
     "__emutls",
     "__tls_get_addr",
-    "mem",
+    "memc", /* not "mem": memfd_create */
+    "memm",
+    "memset",
+    "memrchr",
+    "mempcpy",
     "str",
     "__mem",
     "__str",
