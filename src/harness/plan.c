@@ -48,8 +48,8 @@ static enum err_code fill(const struct signature *sig, const json_t *bind, const
     struct ca_plan *plan = (void *)bytes;
     struct ca_plan_value *v = (void *)(plan + 1);
     size_t n_sets = json_array_size(sets);
-    *plan = (struct ca_plan){ CA_MSG_MAGIC, (int32_t)sig->in.n, (int32_t)sig->param.n,
-                              (int32_t)sig->out.n, (int32_t)n_sets };
+    *plan = (struct ca_plan){ CA_MSG_MAGIC,        (int32_t)sig->in.n, (int32_t)sig->param.n,
+                              (int32_t)sig->out.n, (int32_t)n_sets,    0 };
     for (size_t i = 0; i < sig->in.n; i++)
         value_put(v++, &sig->in.v[i]);
     for (size_t i = 0; i < sig->param.n; i++)
