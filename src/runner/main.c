@@ -26,7 +26,10 @@ static int receive(struct ca_msg *m, int *ret_fd)
     } control;
     struct iovec io = { m, sizeof *m };
     struct msghdr h = {
-        .msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
+        .msg_iov = &io,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = CMSG_LEN(sizeof(int)) /* no room for two */
     };
     ssize_t n;
     do {
@@ -39,7 +42,8 @@ static int receive(struct ca_msg *m, int *ret_fd)
     if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
         c->cmsg_len == CMSG_LEN(sizeof(int)))
         memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
-    if (n != (ssize_t)sizeof *m || m->magic != CA_MSG_MAGIC)
+    if (n != (ssize_t)sizeof *m || (h.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
+        m->magic != CA_MSG_MAGIC)
         m->op = 0;
     return 0;
 }

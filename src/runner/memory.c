@@ -148,6 +148,33 @@ static bool plan_room(struct runner *r)
     return r->param && r->set_value && r->bare && r->call;
 }
 
+/* The plan's bytes out of shared memory, checked as a whole; NULL with the answer given. */
+static unsigned char *plan_copy(struct runner *r, struct ca_msg *m, int fd)
+{
+    void *shared = mmap(NULL, m->a, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (shared == MAP_FAILED) {
+        answer(m, CA_REFUSED, "map the plan: %s", strerror(errno));
+        return NULL;
+    }
+    unsigned char *bytes = malloc(m->a);
+    if (bytes != NULL)
+        memcpy(bytes, shared, m->a);
+    munmap(shared, m->a);
+    if (bytes != NULL && m->a >= sizeof r->plan)
+        memcpy(&r->plan, bytes, sizeof r->plan);
+    bool sane = bytes != NULL && plan_sane(&r->plan, m->a);
+    const struct ca_plan_value *values = sane ? (const void *)(bytes + sizeof r->plan) : NULL;
+    size_t n = sane ? (size_t)(r->plan.n_in + r->plan.n_param + r->plan.n_out) : 0;
+    for (size_t i = 0; i < n; i++)
+        sane = sane && value_sane(&values[i]);
+    if (!sane) {
+        answer(m, CA_REFUSED, "the plan's size, counts or values disagree");
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
 /* Keep the memory of the process life long: there is one plan. */
 void runner_plan(struct runner *r, struct ca_msg *m, int fd)
 {
@@ -157,28 +184,11 @@ void runner_plan(struct runner *r, struct ca_msg *m, int fd)
         answer(m, CA_REFUSED, "plan");
         return;
     }
-    unsigned char *shared = mmap(NULL, m->a, PROT_READ, MAP_PRIVATE, fd, 0);
-    unsigned char *bytes = malloc(m->a);
-    if (shared == MAP_FAILED || bytes == NULL) {
-        answer(m, CA_REFUSED, "map the plan");
+    unsigned char *bytes = plan_copy(r, m, fd);
+    if (bytes == NULL)
         return;
-    }
-    memcpy(bytes, shared, m->a);
-    munmap(shared, m->a);
-    if (m->a >= sizeof r->plan)
-        memcpy(&r->plan, bytes, sizeof r->plan);
-    if (!plan_sane(&r->plan, m->a)) {
-        answer(m, CA_REFUSED, "the plan's size and counts disagree");
-        return;
-    }
-    struct ca_plan_value *values = (void *)(bytes + sizeof r->plan);
+    r->value = (void *)(bytes + sizeof r->plan);
     size_t n = (size_t)(r->plan.n_in + r->plan.n_param + r->plan.n_out);
-    for (size_t i = 0; i < n; i++)
-        if (!value_sane(&values[i])) {
-            answer(m, CA_REFUSED, "value %zu of the plan", i);
-            return;
-        }
-    r->value = values;
-    if (!plan_room(r) || !place_all(r, (const void *)(values + n)))
+    if (!plan_room(r) || !place_all(r, (const void *)(r->value + n)))
         answer(m, CA_REFUSED, "the plan points outside its buffers");
 }
