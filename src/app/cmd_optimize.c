@@ -17,7 +17,7 @@ static struct session_options options;
 static int author;
 static struct str out;
 static double seconds = SECONDS_DEFAULT;
-static bool fresh, quiet;
+static bool fresh, quiet, no_check;
 
 static const struct field fields[] = {
     FIELD_CHOICE("author", &author, author_names, "who writes the candidates"),
@@ -25,6 +25,7 @@ static const struct field fields[] = {
     FIELD_TEXT("out", &out, "folder for log and winner [cuda-agent-out/TASK]"),
     FIELD_FLAG("fresh", &fresh, "set the log of an earlier run in that folder aside"),
     FIELD_FLAG("quiet", &quiet, "no progress"),
+    FIELD_FLAG("no_check", &no_check, "do not look first whether the task is sound"),
     SESSION_FIELDS(options),
 };
 
@@ -51,6 +52,7 @@ static enum err_code config_fill(struct arena *a, const struct task *task,
         .seconds = seconds,
         .against = options.against == 0 ? AGAINST_BEST : AGAINST_PAPER,
         .fresh = fresh,
+        .no_check = no_check,
         .say = quiet ? NULL : progress,
     };
     if (session_config(a, &options, &cfg->exam, ret_store, err) != OK)

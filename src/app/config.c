@@ -30,8 +30,9 @@ static bool key_known(const char *key)
     return false;
 }
 
+/* first: index of the file's first entry; a key may stand once in a file. */
 static enum err_code entry_add(const char *path, const yaml_node_t *key, const yaml_node_t *value,
-                               struct err *err)
+                               size_t first, struct err *err)
 {
     size_t line = key->start_mark.line + 1;
     if (key->type != YAML_SCALAR_NODE || value->type != YAML_SCALAR_NODE)
@@ -41,6 +42,9 @@ static enum err_code entry_add(const char *path, const yaml_node_t *key, const y
         err_raise(err, ERR_CONFIG, "%s:%zu: unknown option '%s'", path, line, name);
         return err_hint(err, "'cuda-agent config show' lists the options");
     }
+    for (size_t i = first; i < config.n; i++)
+        if (strcmp(config.entry[i].key, name) == 0)
+            return err_raise(err, ERR_CONFIG, "%s:%zu: '%s' is given twice", path, line, name);
     if (config.n == ENTRIES_MAX)
         return err_raise(err, ERR_LIMIT, "%s: more than %d options", path, ENTRIES_MAX);
     config.entry[config.n++] =
@@ -57,10 +61,11 @@ static enum err_code document_read(const char *path, yaml_document_t *doc, struc
         return OK; /* an empty file */
     if (root->type != YAML_MAPPING_NODE)
         return err_raise(err, ERR_CONFIG, "%s: wanted lines of 'option: value'", path);
+    size_t first = config.n;
     for (yaml_node_pair_t *p = root->data.mapping.pairs.start; p < root->data.mapping.pairs.top;
          p++)
         if (entry_add(path, yaml_document_get_node(doc, p->key),
-                      yaml_document_get_node(doc, p->value), err) != OK)
+                      yaml_document_get_node(doc, p->value), first, err) != OK)
             return err->code;
     return OK;
 }

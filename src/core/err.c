@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Format into room bytes at dst; text that does not fit ends in "...". */
-static void text_put(char *dst, size_t room, const char *fmt, va_list args)
+static void FORMAT(3, 0) text_put(char *dst, size_t room, const char *fmt, va_list args)
 {
     int want = vsnprintf(dst, room, fmt, args);
     if (want < 0)

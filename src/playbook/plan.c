@@ -174,36 +174,52 @@ bool plan_strides(const struct plan *plan, int term, int *ret_leaf, int64_t stri
     return true;
 }
 
-/* A library can read it: one of the last two strides is 1, and the type fits. */
-static bool fit_for_library(struct planner *b, int t)
+/* The 16-bit type that the model's own operands have; on the cpu products are fp32. */
+static enum graph_dtype product_dtype(struct planner *b, int t)
+{
+    for (int i = 0; b->cuda && i < 2; i++) {
+        int a = b->p->term[t].arg[i];
+        while (b->p->term[a].kind == TERM_PERMUTE)
+            a = b->p->term[a].arg[0];
+        enum graph_dtype d = b->p->term[a].dtype;
+        if (b->p->term[a].kind == TERM_LEAF && (d == GRAPH_F16 || d == GRAPH_BF16))
+            return d;
+    }
+    return GRAPH_F32;
+}
+
+/* A library can read it: one of the last two strides is 1, and the type is the product's. */
+static bool fit_for_library(struct planner *b, int t, enum graph_dtype want)
 {
     int64_t s[GRAPH_RANK_MAX];
     int leaf = -1, rank = b->p->term[t].shape.rank;
     if (!plan_strides(b->plan, t, &leaf, s))
         return false;
     const struct gshape *shape = &b->p->term[t].shape;
-    bool low = b->p->term[leaf].dtype == GRAPH_F16 || b->p->term[leaf].dtype == GRAPH_BF16;
     bool row = s[rank - 1] == 1 && s[rank - 2] >= shape->dim[rank - 1];
     bool column = s[rank - 2] == 1 && s[rank - 1] >= shape->dim[rank - 2];
-    return (row || column) && (b->cuda || !low);
+    return (row || column) && b->p->term[leaf].dtype == want;
 }
 
 static enum err_code matmul(struct planner *b, int t, int out)
 {
+    enum graph_dtype type = product_dtype(b, t);
     for (int i = 0; i < 2; i++) {
         int a = b->p->term[t].arg[i];
-        if (fit_for_library(b, a))
+        if (fit_for_library(b, a, type))
             continue;
         /* A permutation of something to compute: compute that, keep the permutation. */
         while (b->p->term[a].kind == TERM_PERMUTE && !is_memory(b->p, b->p->term[a].arg[0]))
             a = b->p->term[a].arg[0];
+        if (!is_memory(b->p, a))
+            b->p->term[a].dtype = type;
         if (materialise(b, a, -1) != OK)
             return b->err->code;
-        if (fit_for_library(b, b->p->term[t].arg[i]))
+        if (fit_for_library(b, b->p->term[t].arg[i], type))
             continue;
         struct term copy = { .kind = TERM_POINT,
                              .shape = b->p->term[b->p->term[t].arg[i]].shape,
-                             .dtype = b->cuda ? b->p->term[b->p->term[t].arg[i]].dtype : GRAPH_F32,
+                             .dtype = type,
                              .arg = { b->p->term[t].arg[i] },
                              .n_args = 1,
                              .form = "$a",
