@@ -84,7 +84,7 @@ static int deny_list(scmp_filter_ctx ctx)
     for (size_t i = 0; i < COUNT(denied); i++)
         bad |= denied[i] >= 0 && seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), denied[i], 0) != 0;
     bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
-                            SCMP_A0(SCMP_CMP_NE, AF_UNIX)) != 0;
+                            SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0)) != 0;
     bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
                             SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffu, TIOCSTI)) != 0;
     bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
@@ -107,7 +107,7 @@ static int single_process(scmp_filter_ctx ctx, const char *exec_path)
                             SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)) != 0;
     bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(execveat), 0) != 0;
     bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(execve), 1,
-                            SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)(uintptr_t)exec_path)) != 0;
+                            SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)(uintptr_t)exec_path, 0)) != 0;
     return bad ? -1 : 0;
 }
 
