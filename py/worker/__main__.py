@@ -105,7 +105,7 @@ class Server:
     def _refuse_impure(self, check, flat: list) -> None:
         from .protocol import Refusal
         if not check.deterministic(self.task, flat):
-            raise Refusal("task", "two calls on the same inputs differ: forward draws random numbers, which is not native")
+            raise Refusal("task", "two calls on the same inputs differ: forward draws random numbers or keeps state of its own between calls; neither is native")
         changed = check.hidden_state(self.task, flat)
         if changed:
             raise Refusal("task", f"forward changes its own state ('{changed[0]}'), which is not native")

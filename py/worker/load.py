@@ -1,6 +1,7 @@
 """A task file becomes a model, example inputs and a signature."""
 import importlib.util
 import inspect
+import math
 import pathlib
 import random
 import sys
@@ -52,7 +53,7 @@ def describe(name: str, leaf, alias: int = -1) -> dict:
     elif isinstance(leaf, int):
         v.update(kind="int", i=leaf)
     elif isinstance(leaf, float):
-        v.update(kind="real", r=leaf)
+        v.update(kind="real", r=leaf if math.isfinite(leaf) else str(leaf))  # JSON has no inf
     elif isinstance(leaf, str):
         v.update(kind="text", text=leaf)
     elif leaf is not None:
@@ -88,7 +89,7 @@ class Task:
             spec.loader.exec_module(module)
         except SyntaxError as e:
             raise Refusal("task", f"syntax error in the task file, line {e.lineno}: {e.msg}") from e
-        except Exception as e:
+        except (Exception, SystemExit) as e:
             raise Refusal("task", f"the task file raised {type(e).__name__}: {e}{last_line(self.path)}") from e
         for wanted in ("Model", "get_inputs"):
             if not hasattr(module, wanted):
@@ -101,7 +102,7 @@ class Task:
             return function(*args, **kw)
         except torch.OutOfMemoryError as e:
             raise Refusal("machine", f"{what}: not enough device memory: {str(e).splitlines()[0]}") from e
-        except Exception as e:
+        except (Exception, SystemExit) as e:
             text = (str(e).splitlines() or [""])[0][:300]
             raise Refusal("task", f"{what} raised {type(e).__name__}: {text}{last_line(self.path)}") from e
 

@@ -1,0 +1,231 @@
+#!/usr/bin/env bats
+bats_require_minimum_version 1.5.0
+# What a person meets at the command line: texts, hints and exit statuses. BIN is the folder of the binaries.
+
+setup() {
+    agent=${BIN:?the folder of the binaries}/cuda-agent
+    degenerate=$BATS_TEST_DIRNAME/../../examples/tasks/degenerate
+    export CUDA_AGENT_HOME=$BATS_TEST_TMPDIR/home HOME=$BATS_TEST_TMPDIR
+    unset "${!CUDA_AGENT_T@}"
+    cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# task FORWARD-BODY: a small task, written to task.py
+task() {
+    cat >task.py <<END
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        $1
+
+
+def get_inputs():
+    return [torch.randn(256, 256)]
+
+
+def get_init_inputs():
+    return []
+END
+}
+
+# is STATUS TEXT...: the last run ended so, and said each text
+is() {
+    if [ "$status" -ne "$1" ]; then
+        echo "status $status, wanted $1: $output"
+        return 1
+    fi
+    shift
+    for text; do
+        if [[ $output != *"$text"* ]]; then
+            echo "'$output' does not say '$text'"
+            return 1
+        fi
+    done
+}
+
+json() { # EXPRESSION: of the object `j`
+    python3 -c 'import json, sys; j = json.load(sys.stdin); sys.exit(0 if eval(sys.argv[1]) else 1)' "$1"
+}
+
+@test "--help lists every command" {
+    run "$agent" --help
+    is 0 optimize grade compile verify profile "task " doctor config "Exit status"
+    for command in optimize grade compile verify profile task doctor config help; do
+        run "$agent" "$command" --help
+        is 0 "usage: cuda-agent $command"
+    done
+}
+
+@test "--version is one line" {
+    run "$agent" --version
+    is 0 "cuda-agent "
+    [ "${#lines[@]}" -eq 1 ]
+}
+
+@test "no command: the list, as an error" {
+    run "$agent"
+    is 2 "usage: cuda-agent COMMAND"
+}
+
+@test "an unknown command suggests the near one" {
+    run "$agent" grde
+    is 2 "unknown command 'grde'" "did you mean 'grade'?"
+    run "$agent" something-else-entirely
+    is 2 "unknown command" "lists the commands"
+    [[ $output != *"did you mean"* ]]
+}
+
+@test "an unknown option, a bad value, a missing value, one given twice" {
+    run "$agent" grade --nope
+    is 2 "unknown option '--nope'" "hint: --help"
+    run "$agent" grade . --threads 9999
+    is 2 "threads: 9999 is not between"
+    run "$agent" grade . --target tpu
+    is 2 "target: 'tpu' is none of: auto, cuda, cpu"
+    run "$agent" grade --threads
+    is 2 "--threads wants a value"
+    run "$agent" grade . --threads 2 --threads 3
+    is 2 "--threads is given twice"
+}
+
+@test "wrong operands" {
+    run "$agent" grade
+    is 2 "wants one work folder"
+    run "$agent" grade a b
+    is 2 "wants one work folder, got 2"
+    run "$agent" task chekc x.py
+    is 2 "wants 'check'"
+    run "$agent" help nope
+    is 2 "unknown command 'nope'"
+}
+
+@test "files that are not there" {
+    run "$agent" task check nowhere.py --target cpu
+    is 4 "open 'nowhere.py': No such file or directory"
+    run "$agent" verify . --target cpu
+    is 2 "model.py' is not there" "hint: a work folder holds model.py and kernels/"
+    task "return x"
+    run "$agent" verify --task task.py . --target cpu
+    is 5 "no cpu source" "hint: put a .c file into its kernels/ folder"
+    mkdir -p w/kernels
+    ln -s /etc/passwd w/kernels/a.c
+    run "$agent" verify --task task.py w --target cpu
+    is 5 "'a.c' is a symbolic link"
+}
+
+@test "an error as JSON" {
+    run --separate-stderr "$agent" verify . --json
+    is 2
+    json "j['schema'] == 'cuda-agent/error/1' and j['error']['code'] == 'usage' and j['error']['hint']" <<<"$output"
+}
+
+@test "a python without torch is named" {
+    run "$agent" task check "$degenerate/keeps_state.py" --target cpu --python /bin/false
+    is 11 "'/bin/false' is no python with torch" "hint:"
+}
+
+@test "a task with a syntax error" {
+    echo "def f(:" >task.py
+    run "$agent" task check task.py --target cpu
+    is 10 "task 'task': syntax error in the task file, line 1"
+}
+
+@test "a Model that raises" {
+    task 'raise ValueError("too small")'
+    run "$agent" task check task.py --target cpu
+    is 10 "Model.forward raised ValueError: too small (line 6)"
+}
+
+@test "a task without get_inputs" {
+    task "return x"
+    sed -i '/def get_inputs/,/randn/d' task.py
+    run "$agent" task check task.py --target cpu
+    is 10 "has no get_inputs" "hint: it needs class Model(nn.Module), get_inputs() and get_init_inputs()"
+}
+
+@test "a task that prints and exits" {
+    task "return x"
+    echo 'import sys; print("{}"); sys.exit(0)' >>task.py
+    run "$agent" task check task.py --target cpu
+    is 10 "the task file raised SystemExit"
+    task "sys.exit(0)"
+    sed -i '1i import sys' task.py
+    run "$agent" task check task.py --target cpu
+    is 10 "Model.forward raised SystemExit"
+}
+
+@test "degenerate tasks are refused with the reason" {
+    run "$agent" task check "$degenerate/random_forward.py" --target cpu
+    is 10 "two calls on the same inputs differ"
+    run "$agent" task check "$degenerate/keeps_state.py" --target cpu
+    is 10 "two calls on the same inputs differ" "state"
+}
+
+@test "task check finds what passes without work" { # the one test that runs torch.compile
+    task "return torch.softmax(x, dim=-1).sum(dim=-1, keepdim=True) * 0.0 + 1.0"
+    run --separate-stderr "$agent" task check task.py --target cpu --json
+    is 1
+    json "j['schema'] == 'cuda-agent/task-check/1' and j['sound'] is False and any('constant output' in t for t in j['degenerate'])" <<<"$output"
+}
+
+@test "compile: a candidate that builds, one that does not" {
+    task "return x"
+    mkdir -p w/kernels
+    mv task.py w/model.py
+    printf '#include "cuda_agent.h"\nint ca_forward(const struct ca_call *c) { return c->in.n != 1; }\n' >w/kernels/a.c
+    run "$agent" compile w --target cpu
+    is 0 pass
+    echo 'int broken(void) { return nope; }' >>w/kernels/a.c
+    run --separate-stderr "$agent" compile w --target cpu --json
+    is 1
+    json "j['status'] == 'compile_error' and 'nope' in j['reason']" <<<"$output"
+}
+
+@test "config show tells where a value comes from" {
+    mkdir -p project/below .config/cuda-agent
+    printf '# ours\ntarget: cpu\nthreads: 3\n' >project/cuda-agent.yaml
+    printf 'threads: 7\npreset: strict\n' >.config/cuda-agent/config.yaml
+    cd project/below
+    CUDA_AGENT_TARGET=cuda run "$agent" config show --origin
+    is 0
+    [[ $output =~ grade.threads\ +3\ .*/project/cuda-agent.yaml:3 ]]
+    [[ $output =~ grade.preset\ +strict\ .*/.config/cuda-agent/config.yaml:2 ]]
+    [[ $output =~ grade.target\ +cuda\ +CUDA_AGENT_TARGET ]]
+    [[ $output =~ grade.seconds\ +\(default\) ]]
+}
+
+@test "a bad configuration is refused with file and line" {
+    printf '# ours\n\nthraeds: 2\n' >cuda-agent.yaml
+    run "$agent" config show
+    is 3 "/cuda-agent.yaml:3: unknown option 'thraeds'" "hint:"
+    echo 'target: tpu' >cuda-agent.yaml
+    run "$agent" grade .
+    is 3 "/cuda-agent.yaml:1: target: 'tpu' is none of"
+    echo 'threads: [2' >cuda-agent.yaml
+    run "$agent" grade .
+    is 3 "/cuda-agent.yaml:"
+    printf 'threads: 2\nthreads: 3\n' >cuda-agent.yaml
+    run "$agent" grade .
+    is 3 "/cuda-agent.yaml:2: 'threads' is given twice"
+    rm cuda-agent.yaml
+    CUDA_AGENT_THREADS=many run "$agent" grade .
+    is 3 "CUDA_AGENT_THREADS: threads: 'many' is not a whole number"
+}
+
+@test "doctor --json is JSON and says whether the cpu target works" {
+    run --separate-stderr "$agent" doctor --json
+    is 0
+    json "j['schema'] == 'cuda-agent/doctor/1' and j['cpu_works'] is True and {'gcc', 'torch', 'sandbox'} <= {r['what'] for r in j['rows']}" <<<"$output"
+}
+
+@test "help writes completion, a man page and Markdown" {
+    run "$agent" help --format bash
+    is 0 "complete -F"
+    bash -n <<<"$output"
+    run "$agent" help --format man
+    is 0 ".TH CUDA-AGENT 1"
+    run "$agent" help --format markdown
+    is 0 "## cuda-agent grade"
+}
