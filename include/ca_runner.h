@@ -60,7 +60,6 @@ struct ca_msg {
 struct ca_plan {
     uint32_t magic;
     int32_t n_in, n_param, n_out, n_sets;
-    int32_t unused;   /* what follows is aligned to 8 bytes */
     int32_t reserved; /* 0; what follows is aligned to 8 */
 };
 

@@ -33,8 +33,11 @@ counted() {
     [ "$f" = 0 ] || grep -vE '^(ok|\.)' "$log" | tail -n 60 | sed 's/^/      /'
 }
 
-build() { # PRESET COMPILER
-    CC=$2 cmake --preset "$1" -B "build/$1-$2" >/dev/null && cmake --build "build/$1-$2" -j2
+build() { # PRESET COMPILER [TARGETS]
+    local preset=$1 compiler=$2
+    shift 2
+    CC=$compiler cmake --preset "$preset" -B "build/$preset-$compiler" >/dev/null &&
+        cmake --build "build/$preset-$compiler" -j2 ${1:+--target "$@"}
 }
 
 counted_ctest() {
@@ -70,7 +73,8 @@ step "floors" python3 tools/floors.py tools/floors.txt src
 step "format" tools/format_check.sh
 step "lint (length, parameters, names)" python3 tools/lint.py
 step "build release, gcc" build release gcc
-step "build release, clang" build release clang
+# Without libca_device.so: its OpenMP is gcc's.
+step "build release, clang" build release clang cuda-agent ca-runner
 step "build asan, gcc" build asan gcc
 if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
     step "CUDA sources compile" tools/cuda_check.sh

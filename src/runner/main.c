@@ -11,7 +11,7 @@
 void answer(struct ca_msg *m, enum ca_status status, const char *fmt, ...)
 {
     va_list args;
-    m->status = status;
+    m->status = (int32_t)status;
     va_start(args, fmt);
     vsnprintf(m->text, sizeof m->text, fmt, args);
     va_end(args);
