@@ -78,6 +78,8 @@ class Server:
         leaves = task.leaves(task.example)
         flat = [v for _, v in leaves]
         result = task.run_eager(task.example)
+        for name, value in leaves + load.state_of(task.model) + [("output", t) for t in result]:
+            load.describe(name, value)  # refuses what is not native, before anything computes with it
         start = time.perf_counter()
         result = task.run_eager(task.example)
         self._sync()

@@ -1,7 +1,8 @@
 """Reference, tolerance and precision class: docs/exam.md, 'Values'.
 
 With r the float64 reference and s its standard deviation: every element |a - r| <= tol (s + |r|), and
-||a - r|| <= tol ||r - mean r||. tol grows to 3 x eager's own error by the same rule.
+||a - r|| <= tol ||r - mean r||. tol grows to 3 x eager's own error by the same rule. Where r varies by less than
+eager's rounding the second is ||a - r|| <= tol ||r||.
 """
 import contextlib
 import copy
@@ -148,16 +149,19 @@ class Judge:
         s = self.spread(index, r, family)
         by_eager = compare(e, None, r, s, float("inf"), 0.0)
         tol = max(self.tol, 3 * by_eager.max_err if by_eager.max_err < 1 else 0.0)
-        tol_norm = max(self.tol, 3 * by_eager.norm if by_eager.norm < 1 else 0.0)
+        flat = not by_eager.norm < 1  # what varies in r is below eager's own rounding
+        of, norm_text = ("plain", "||r||") if flat else ("norm", "||r - mean r||")
+        eager_norm = getattr(by_eager, of)
+        tol_norm = max(self.tol, 3 * eager_norm if eager_norm < 1 else 0.0)
         published = max(self.tol, 1e-2 if self.low else 0.0, 3 * by_eager.max_err if by_eager.max_err < 1 else 0.0)
         by_rule = family == "own" and self.preset != "strict"
         c = compare(a, e if by_rule else None, r, s, tol, published)
         misses, first, reason = c.misses, c.first, f"|a - r| <= {tol:.2g} (s + |r|), s = {s:.3g}"
         if misses == 0 and c.far:
             misses, first, reason = c.far, c.first_far, f"|a - eager| <= {published:.2g} (1 + |eager|)"
-        if misses == 0 and r.numel() > 1 and not c.norm <= tol_norm:
-            misses, first, reason = a.numel(), 0, f"||a - r|| <= {tol_norm:.2g} ||r - mean r||"
-        return self._finding(index, a, r, misses, first, c.max_err, c.norm, reason, tol)
+        if misses == 0 and r.numel() > 1 and not getattr(c, of) <= tol_norm:
+            misses, first, reason = a.numel(), 0, f"||a - r|| <= {tol_norm:.2g} {norm_text}"
+        return self._finding(index, a, r, misses, first, c.max_err, getattr(c, of), reason, tol)
 
     def judge_exact(self, index: int, a, leaves, r, e, family: str) -> Finding:
         """Integers and bools: equal; where float64, eager and a nudged float64 disagree, any of theirs."""

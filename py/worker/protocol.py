@@ -56,4 +56,5 @@ class Channel:
         frame = struct.pack("<I", len(body)) + body
         beside = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         sent = self.sock.sendmsg([frame], beside)
-        self.sock.sendall(frame[sent:])
+        if sent < len(frame):
+            self.sock.sendall(frame[sent:])
