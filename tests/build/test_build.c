@@ -17,6 +17,7 @@
 #define HEAD "#include \"cuda_agent.h\"\n"
 #define FORWARD "int ca_forward(const struct ca_call *c) "
 #define LIMIT_MS 60000
+#define MAX_DOC ((size_t)256 << 10)
 
 static struct arena life;
 static const char *home;
@@ -220,6 +221,40 @@ static void allowed(void **state)
             fail_msg("library '%s'", sonames[i].soname);
 }
 
+/* The text between ```KIND and ``` of a document. */
+static struct str block_of(struct str text, const char *kind)
+{
+    const char *head = arena_fmt(&life, "\n```%s\n", kind);
+    const char *at = memmem(text.ptr, text.len, head, strlen(head));
+    if (at == NULL)
+        fail_msg("no %s block", kind);
+    struct str rest = str_drop(text, (size_t)(at - text.ptr) + strlen(head));
+    const char *end = memmem(rest.ptr, rest.len, "\n```", 4);
+    assert_non_null(end);
+    return str_copy(&life, (struct str){ rest.ptr, (size_t)(end - rest.ptr) + 1 });
+}
+
+static void examples_of_the_contract(void **state)
+{
+    struct str text;
+    struct err err = { 0 };
+    (void)state;
+    assert_int_equal(file_read(&life, CA_SOURCE_DIR "/docs/header.md", MAX_DOC, &text, &err), OK);
+    const char *const file[] = { "example.c", block_of(text, "c").ptr, NULL };
+    assert_string_equal(build(file, LIMIT_MS).reason, "");
+
+    struct candidate c = { .target = TARGET_CUDA, .n_files = 1 };
+    c.file[0] = (struct source_file){ "example.cu", block_of(text, "cuda") };
+    candidate_seal(&c);
+    struct build_request req = { &c, &tools, "90a", LIMIT_MS };
+    struct build_result r = { 0 };
+    if (tools.nvcc == NULL)
+        print_message("no nvcc: the cuda example is not built\n");
+    else if (build_run(&life, &req, &r, &err) != OK)
+        fail_msg("%s", err.text);
+    assert_string_equal(r.reason, "");
+}
+
 /* Nothing of a build stays behind but what the cache took. */
 static void clean(void **state)
 {
@@ -235,8 +270,13 @@ static void clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(honest),   cmocka_unit_test(flags_of_each_file), cmocka_unit_test(refused),
-        cmocka_unit_test(time_out), cmocka_unit_test(no_compiler),        cmocka_unit_test(allowed),
+        cmocka_unit_test(honest),
+        cmocka_unit_test(flags_of_each_file),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(time_out),
+        cmocka_unit_test(no_compiler),
+        cmocka_unit_test(allowed),
+        cmocka_unit_test(examples_of_the_contract),
         cmocka_unit_test(clean),
     };
     struct err err = { 0 };
