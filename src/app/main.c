@@ -1,4 +1,5 @@
 /* The one program: find the command's row, bind its options, run it. Wiring only. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,11 +34,26 @@ static bool has(int argc, char **argv, const char *flag)
     return false;
 }
 
+/* JSON holds UTF-8 only; a path in a text may be any bytes. */
+static json_t *json_of(const char *text)
+{
+    json_t *j = json_string(text);
+    if (j != NULL)
+        return j;
+    own_arena tmp = { 0 };
+    char *plain = (char *)(uintptr_t)str_z(&tmp, str_from(text));
+    for (char *c = plain; *c != '\0'; c++)
+        if (!isascii((unsigned char)*c))
+            *c = '?';
+    return json_string(plain);
+}
+
 static void print_error(const struct err *err, bool json)
 {
     if (json) {
-        own_json j = json_pack("{s:s,s:{s:s,s:s,s:s}}", "schema", "cuda-agent/error/1", "error",
-                               "code", err_name(err->code), "text", err->text, "hint", err->hint);
+        own_json j =
+            json_pack("{s:s,s:{s:s,s:o,s:o}}", "schema", "cuda-agent/error/1", "error", "code",
+                      err_name(err->code), "text", json_of(err->text), "hint", json_of(err->hint));
         own_mem char *text = j ? json_dumps(j, JSON_INDENT(1)) : NULL;
         printf("%s\n", text ? text : "{}");
     }
@@ -56,6 +72,14 @@ static enum err_code unknown(const char *name, struct err *err)
 
 static enum err_code run(int argc, char **argv, int *ret_status, struct err *err)
 {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        help_all(stdout);
+        return OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("cuda-agent %s\n", CA_VERSION_TEXT);
+        return OK;
+    }
     const struct cmd *cmd = cmd_find(str_from(argv[1]));
     if (cmd == NULL)
         return unknown(argv[1], err);
@@ -69,21 +93,25 @@ static enum err_code run(int argc, char **argv, int *ret_status, struct err *err
     return cmd->run(args, ret_status, err);
 }
 
+/* A result that did not reach its file is no result: a full disk must not exit 0. */
+static enum err_code written(struct err *err)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return err_sys(err, "write to standard output");
+    return OK;
+}
+
 int main(int argc, char **argv)
 {
     struct err err = { 0 };
     int status = 0;
     stop_install();
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        help_all(argc < 2 ? stderr : stdout);
-        return argc < 2 ? err_exit_status(ERR_USAGE) : 0;
+    if (argc < 2) {
+        help_all(stderr);
+        return err_exit_status(ERR_USAGE);
     }
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("cuda-agent %s\n", CA_VERSION_TEXT);
-        return 0;
-    }
-    if (run(argc, argv, &status, &err) != OK) {
+    if (run(argc, argv, &status, &err) != OK || written(&err) != OK) {
         print_error(&err, has(argc, argv, "--json"));
         return err_exit_status(err.code);
     }
