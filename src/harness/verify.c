@@ -1,4 +1,5 @@
 /* Right on every input family, with weights that changed, at addresses that change and recur. */
+#include <math.h>
 #include <stdio.h>
 
 #include "core/json.h"
@@ -17,6 +18,13 @@ static enum err_code draw(struct exam *x, int set, const char *family, const cha
     return worker_ask(x->worker, "draw", ask, ASK_MS, NULL, &answer, err);
 }
 
+/* What is not finite travels as null. */
+static double real_or(const json_t *row, const char *key, double otherwise)
+{
+    const json_t *j = json_object_get(row, key);
+    return json_is_number(j) ? json_number_value(j) : otherwise;
+}
+
 static enum err_code read_check(const json_t *row, struct verdict *v, struct err *err)
 {
     struct check c = { .first = -1 };
@@ -27,11 +35,10 @@ static enum err_code read_check(const json_t *row, struct verdict *v, struct err
         json_get_int(row, "misses", &c.misses, err) != OK ||
         json_get_int(row, "n", &c.n, err) != OK || json_get_int(row, "first", &c.first, err) != OK)
         return err->code;
-    /* Not-finite numbers travel as null. */
-    c.max_err = json_number_value(json_object_get(row, "max_err"));
-    c.rel_l2 = json_number_value(json_object_get(row, "rel_l2"));
-    c.got = json_number_value(json_object_get(row, "got"));
-    c.want = json_number_value(json_object_get(row, "want"));
+    c.max_err = real_or(row, "max_err", INFINITY);
+    c.rel_l2 = real_or(row, "rel_l2", INFINITY);
+    c.got = real_or(row, "got", NAN);
+    c.want = real_or(row, "want", NAN);
     snprintf(c.family, sizeof c.family, "%.*s", STR_FMT(family));
     snprintf(c.output, sizeof c.output, "%.*s", STR_FMT(output));
     if (v->n_checks < CHECKS_MAX)
