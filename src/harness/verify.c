@@ -155,10 +155,12 @@ enum err_code verify_candidate(struct exam *x, struct runner *run, struct verdic
         err->code = OK;
         if (one_draw(x, run, i, v, ret, err) != OK)
             return err->code;
-        if (reply_failed(&ret->reply)) {
+        if (reply_failed(&ret->reply))
             ret->pass = false;
-            return OK;
-        }
+    }
+    if (!ret->pass) { /* what is not right has no class */
+        v->precision = PREC_NONE;
+        v->rel_l2 = 0;
     }
     return OK;
 }
