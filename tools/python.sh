@@ -26,6 +26,7 @@ own=
 [ -e "$venv/complete" ] && own=$venv/bin/python3
 for p in "${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/python3}" "$own" python3; do
     if [ -n "$p" ] && usable "$p"; then
+        [ "$p" != "$own" ] || touch -c "$venv/complete" # src/app/python.c takes the one used last
         command -v "$p"
         exit
     fi

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "sys/file.h"
 #include "sys/proc.h"
@@ -23,18 +24,26 @@ static bool has_torch(struct arena *a, const char *python)
     return proc_run(a, &spec, &r, &ignored) == OK && r.status == 0;
 }
 
-/* The newest venv-* of the home folder. */
+/* Of the environments in the home folder, the one that `make` finished or used last; a file
+ * `complete` is the last thing it writes. */
 static const char *own_venv(struct arena *a)
 {
     const char *home = NULL, *best = NULL;
     struct err ignored = { 0 };
+    struct timespec latest = { 0 };
     if (home_dir(a, &home, &ignored) != OK)
         return NULL;
     DIR *d = opendir(home);
     for (struct dirent *e = d ? readdir(d) : NULL; e != NULL; e = readdir(d)) {
-        const char *path = arena_fmt(a, "%s/%s/bin/python3", home, e->d_name);
-        if (str_starts(str_from(e->d_name), S("venv-")) && path_exists(path))
-            best = path;
+        struct stat st;
+        if (!str_starts(str_from(e->d_name), S("venv-")) ||
+            stat(arena_fmt(a, "%s/%s/complete", home, e->d_name), &st) != 0)
+            continue;
+        if (best == NULL || st.st_mtim.tv_sec > latest.tv_sec ||
+            (st.st_mtim.tv_sec == latest.tv_sec && st.st_mtim.tv_nsec > latest.tv_nsec)) {
+            best = arena_fmt(a, "%s/%s/bin/python3", home, e->d_name);
+            latest = st.st_mtim;
+        }
     }
     if (d != NULL)
         closedir(d);
