@@ -11,7 +11,7 @@ for f in cuda-agent ca-runner libca_device.so; do
     ldd "$1/$f" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | grep -vE '/(libc|libm|libpthread|libdl|librt|ld-linux[^/]*)\.so' |
         while read -r lib; do cp -L "$lib" "$root/bin/lib/"; done
 done
-cp -r py include examples "$root/share/cuda-agent/"
+cp -r py include examples skills "$root/share/cuda-agent/"
 find "$root" -name __pycache__ -prune -exec rm -rf {} +
 cp README.md LICENSE "$root/"
 tar -C build -czf build/cuda-agent.tar.gz cuda-agent
