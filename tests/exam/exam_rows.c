@@ -25,21 +25,36 @@ static bool wanted(struct str text, const char *status)
     return false;
 }
 
+/* The row's own source and the header that all rows share. */
+static enum err_code row_read(struct arena *a, enum target target, const char *path,
+                              struct candidate *c, struct err *err)
+{
+    bool cuda = target == TARGET_CUDA;
+    const char *shared = cuda ? "row.cuh" : "row.h";
+    struct str name = { path, (size_t)(strrchr(path, '/') - path) };
+    c->target = target;
+    c->author = "row";
+    c->n_files = 2;
+    c->file[0].name = cuda ? "main.cu" : "main.c";
+    c->file[1].name = shared;
+    if (file_read(a, path, 1 << 20, &c->file[0].text, err) != OK ||
+        file_read(a, path_join(a, str_z(a, name), shared), 1 << 20, &c->file[1].text, err) != OK)
+        return err->code;
+    candidate_seal(c);
+    return OK;
+}
+
 static bool row(struct exam *x, enum target target, const char *path, enum grade_step until)
 {
     own_arena a = { 0 };
     struct err err = { 0 };
-    struct str text;
     struct candidate *c = calloc(1, sizeof *c);
     struct verdict *v = calloc(1, sizeof *v);
     bool good = false;
-    if (c == NULL || v == NULL || file_read(&a, path, 1 << 20, &text, &err) != OK)
+    if (c == NULL || v == NULL || row_read(&a, target, path, c, &err) != OK)
         exit(2);
-    c->target = target;
-    c->author = "row";
-    c->n_files = 1;
-    c->file[0] = (struct source_file){ target == TARGET_CUDA ? "row.cu" : "row.c", text };
-    candidate_seal(c);
+    /* Sealing sorts by name: the source stands before the header. */
+    struct str text = c->file[0].text;
     int64_t t0 = clock_ms();
     struct grade_options opt = { .until = until, .seconds = 3 };
     if (exam_grade(x, c, &opt, v, &err) != OK) {
