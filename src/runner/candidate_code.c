@@ -74,7 +74,9 @@ static bool room(struct runner *r, size_t bytes, void **ret)
         return false;
     if (r->cuda) {
         uint64_t address = 0;
-        if (vmm_plain_alloc(whole, &address) != 0 || vmm_fill(address, POISON, whole) != 0)
+        /* The candidate's stream does not wait for the fill: it has to be over. */
+        if (vmm_plain_alloc(whole, &address) != 0 || vmm_fill(address, POISON, whole) != 0 ||
+            vmm_synchronize() != 0)
             return false;
         *ret = (void *)(uintptr_t)address;
         return true;
