@@ -265,9 +265,6 @@ class Server:
         return all(self.torch.equal(v.contiguous().view(self.torch.uint8) if v.dim() else v, t.contiguous().view(self.torch.uint8) if t.dim() else t)
                    for v, t in zip(views, leaves) if isinstance(t, self.torch.Tensor) and t.numel())
 
-    def device_sum(self, ask: dict) -> dict:
-        return {"us": self.arms.device_sum(ask["arm"], ask["sets"])}
-
     # ---- health ----
 
     def probe(self, ask: dict) -> dict:
@@ -279,7 +276,7 @@ class Server:
         return facts | {"sentinel_us": times[2], "sentinel_quiet_us": self.memory.quiet_flush, "healthy": True}
 
 
-OPERATIONS = ("hello", "load", "check", "trace", "bind", "draw", "run", "sample", "settle", "compare", "device_sum", "probe")
+OPERATIONS = ("hello", "load", "check", "trace", "bind", "draw", "run", "sample", "settle", "compare", "probe")
 
 
 def answer_one(server: Server, ask: dict) -> dict:

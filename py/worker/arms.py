@@ -109,12 +109,3 @@ class Arms:
         end.record()
         torch.cuda.synchronize()
         return begin.elapsed_time(end) * 1e3
-
-    def device_sum(self, arm: str, sets: list[int]) -> float:
-        """The published workdir's clock: kernel times summed by torch.profiler, per call, microseconds."""
-        from torch.profiler import ProfilerActivity, profile
-        activity = ProfilerActivity.CUDA if self.cuda else ProfilerActivity.CPU
-        with profile(activities=[activity]) as p:
-            self.run(arm, sets)
-        field = "self_device_time_total" if self.cuda else "self_cpu_time_total"
-        return sum(getattr(e, field) for e in p.key_averages()) / len(sets)

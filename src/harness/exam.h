@@ -55,7 +55,6 @@ enum grade_step { GRADE_COMPILE, GRADE_VERIFY, GRADE_TIME };
 struct grade_options {
     enum grade_step until; /* the last step to do */
     bool quick;            /* timing: no interleaved second look (for tuners) */
-    bool device_sum;       /* also the published workdir's clock */
     double seconds;        /* bound for the timing step; 0: default */
 };
 
