@@ -117,7 +117,7 @@ enum err_code baseline_all(struct exam *x, struct err *err)
         if (a->known)
             continue;
         exam_say(x, "measuring %s", a->shown);
-        if (exam_lock(x, err) != OK)
+        if (exam_lock(x, HOLD_ALONE, err) != OK)
             return err->code;
         enum err_code code = measure(x, a, err);
         exam_unlock(x);

@@ -113,12 +113,13 @@ enum err_code exam_refill(struct exam *x, struct err *err)
     return OK;
 }
 
-/* ---- the device lock: two gradings never time at once ---- */
+/* ---- the device lock: nobody else computes while a grading times ---- */
 
-enum err_code exam_lock(struct exam *x, struct err *err)
+enum err_code exam_lock(struct exam *x, enum exam_hold hold, struct err *err)
 {
     own_arena tmp = { 0 };
     const char *home = NULL;
+    int how = hold == HOLD_ALONE ? LOCK_EX : LOCK_SH;
     if (x->lock_fd < 0) {
         if (home_dir(&tmp, &home, err) != OK)
             return err->code;
@@ -127,10 +128,10 @@ enum err_code exam_lock(struct exam *x, struct err *err)
         if (x->lock_fd < 0)
             return err_sys(err, "open '%s'", path);
     }
-    if (flock(x->lock_fd, LOCK_EX | LOCK_NB) == 0)
+    if (flock(x->lock_fd, how | LOCK_NB) == 0)
         return OK;
-    exam_say(x, "waiting: another grading is timing on %s", x->device);
-    while (flock(x->lock_fd, LOCK_EX) != 0)
+    exam_say(x, "waiting: another grading uses %s", x->device);
+    while (flock(x->lock_fd, how) != 0)
         if (errno != EINTR || stop_check(err) != OK)
             return err->code ? err->code : err_sys(err, "lock the device");
     return OK;
@@ -286,7 +287,7 @@ static enum err_code open_steps(struct exam *x, struct err *err)
         return err->code;
     if (x->cfg.store != NULL && store_task_put(x->cfg.store, &x->task, err) != OK)
         return err->code;
-    if (exam_lock(x, err) != OK)
+    if (exam_lock(x, HOLD_ALONE, err) != OK)
         return err->code;
     enum err_code code = window_calibrate(x, err);
     exam_unlock(x);

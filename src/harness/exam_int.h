@@ -55,8 +55,12 @@ struct exam {
 
 /* ---- exam.c ---- */
 void exam_say(const struct exam *x, const char *fmt, ...) FORMAT(2, 3);
+
+/* The device among gradings: together while they verify, alone while one times. Asking anew
+ * exchanges what is held. */
+enum exam_hold { HOLD_TOGETHER, HOLD_ALONE };
 MUST_USE
-enum err_code exam_lock(struct exam *x, struct err *err); /* the device, for timing */
+enum err_code exam_lock(struct exam *x, enum exam_hold hold, struct err *err);
 void exam_unlock(struct exam *x);
 MUST_USE
 enum err_code exam_revive(struct exam *x, struct err *err); /* after the worker died */
@@ -84,10 +88,13 @@ int window_calls(const struct exam *x, double call_us);
 MUST_USE
 enum err_code window_arm(struct exam *x, const char *arm, int calls, struct window *ret,
                          struct err *err);
-/* look: compare one call, drawn after the window, in full. */
+
+/* Is one call compared in full afterwards? Some: of one window in four, drawn from the kernel's
+ * randomness once the window has closed. */
+enum window_look { LOOK_NEVER, LOOK_SOMETIMES, LOOK_ALWAYS };
 MUST_USE
 enum err_code window_candidate(struct exam *x, struct runner *r, int calls, double call_us,
-                               bool look, struct window *ret, struct err *err);
+                               enum window_look full, struct window *ret, struct err *err);
 /* Measure what an empty window costs, for both sides. */
 MUST_USE
 enum err_code window_calibrate(struct exam *x, struct err *err);
@@ -97,9 +104,9 @@ enum step { STEP_READY, STEP_CODE, STEP_SIZES, STEP_SETUP, STEP_GO };
 
 /* Load a shared object into a fresh runner and set it up; a failure is in *ret. */
 MUST_USE
-enum err_code candidate_load(struct exam *x, struct runner *r, const char *so_path,
-                             enum step *ret_step, struct runner_reply *ret, double *ret_setup_ms,
-                             int64_t *ret_keep, struct err *err);
+enum err_code candidate_load(struct runner *r, const char *so_path, enum step *ret_step,
+                             struct runner_reply *ret, double *ret_setup_ms, int64_t *ret_keep,
+                             struct err *err);
 int64_t go_limit_ms(const struct exam *x, int calls);
 bool reply_failed(const struct runner_reply *r);
 

@@ -22,11 +22,10 @@ int64_t go_limit_ms(const struct exam *x, int calls)
     return 2000 + (int64_t)(20 * x->eager_us * calls / 1e3);
 }
 
-enum err_code candidate_load(struct exam *x, struct runner *r, const char *so_path,
-                             enum step *ret_step, struct runner_reply *ret, double *ret_setup_ms,
-                             int64_t *ret_keep, struct err *err)
+enum err_code candidate_load(struct runner *r, const char *so_path, enum step *ret_step,
+                             struct runner_reply *ret, double *ret_setup_ms, int64_t *ret_keep,
+                             struct err *err)
 {
-    (void)x;
     own_fd fd = open(so_path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_sys(err, "open '%s'", so_path);
@@ -61,7 +60,7 @@ static enum err_code machine_well(struct exam *x, bool *ret, struct err *err)
     int64_t keep;
     if (exam_runner(x, &r, err) != OK)
         return err->code;
-    enum err_code code = candidate_load(x, r, x->noop_so, &step, &reply, &ms, &keep, err);
+    enum err_code code = candidate_load(r, x->noop_so, &step, &reply, &ms, &keep, err);
     if (code == OK && !reply_failed(&reply)) {
         struct ca_msg go = { .op = CA_OP_GO, .a = 1 };
         code = runner_say(r, &go, -1, READY_MS, &reply, err);
@@ -173,15 +172,15 @@ static enum err_code health(struct exam *x, struct verdict *v, struct err *err)
     return OK;
 }
 
-static enum err_code check_and_time(struct exam *x, const char *so, struct runner *r,
-                                    const struct grade_options *opt, struct verdict *v,
-                                    struct err *err)
+/* Load, set up and verify beside others that do the same. *ret_pass: there is something to time. */
+static enum err_code check(struct exam *x, const char *so, struct runner *r, struct verdict *v,
+                           bool *ret_pass, struct err *err)
 {
     struct verify_result res = { 0 };
     struct runner_reply reply;
     enum step step;
     int64_t t0 = clock_ms();
-    if (candidate_load(x, r, so, &step, &reply, &v->setup_ms, &v->keep_bytes, err) != OK)
+    if (candidate_load(r, so, &step, &reply, &v->setup_ms, &v->keep_bytes, err) != OK)
         return err->code;
     v->cost_start_ms = clock_ms() - t0;
     if (reply_failed(&reply))
@@ -193,13 +192,27 @@ static enum err_code check_and_time(struct exam *x, const char *so, struct runne
     if (reply_failed(&res.reply))
         return judge_failure(x, v, res.step, &res.reply, err);
     v->status = res.pass ? VERDICT_PASS : VERDICT_WRONG;
-    if (!res.pass || opt->until == GRADE_VERIFY)
-        return OK;
+    *ret_pass = res.pass;
+    return OK;
+}
 
-    if (baseline_all(x, err) != OK || exam_lock(x, err) != OK)
+static enum err_code check_and_time(struct exam *x, const char *so, struct runner *r,
+                                    const struct grade_options *opt, struct verdict *v,
+                                    struct err *err)
+{
+    struct verify_result res = { 0 };
+    bool pass = false;
+    if (exam_lock(x, HOLD_TOGETHER, err) != OK)
         return err->code;
-    t0 = clock_ms();
-    enum err_code code = timing_candidate(x, so, r, opt, v, &res, err);
+    enum err_code code = check(x, so, r, v, &pass, err);
+    exam_unlock(x);
+    if (code != OK || !pass || opt->until == GRADE_VERIFY)
+        return code;
+
+    if (baseline_all(x, err) != OK || exam_lock(x, HOLD_ALONE, err) != OK)
+        return err->code;
+    int64_t t0 = clock_ms();
+    code = timing_candidate(x, so, r, opt, v, &res, err);
     if (code == OK)
         code = health(x, v, err);
     exam_unlock(x);

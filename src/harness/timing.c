@@ -31,13 +31,13 @@ static bool failed(const struct look *l)
     return !l->result->pass;
 }
 
-/* One candidate window; void ones are repeated. False in *ret_ok: the candidate failed. */
+/* One candidate window; void ones are repeated. A failure is in l->result. */
 static enum err_code candidate_window(struct look *l, struct runner *r, struct samples *s,
                                       struct err *err)
 {
     for (int tries = 0; tries < VOID_LIMIT; tries++) {
         struct window w;
-        bool full = l->looked == 0 || (clock_ns() >> 10) % 4 == 0;
+        enum window_look full = l->looked == 0 ? LOOK_ALWAYS : LOOK_SOMETIMES;
         if (window_candidate(l->x, r, l->calls, l->call_us, full, &w, err) != OK)
             return err->code;
         l->result->reply = w.reply;
@@ -176,7 +176,7 @@ static enum err_code paired(struct look *l, const char *so_path, struct rival *r
         if (exam_runner(x, &r, err) != OK)
             return err->code;
         enum err_code code =
-            candidate_load(x, r, so_path, &l->result->step, &l->result->reply, &ms, &keep, err);
+            candidate_load(r, so_path, &l->result->step, &l->result->reply, &ms, &keep, err);
         if (code == OK && reply_failed(&l->result->reply))
             l->result->pass = false;
         struct samples warmup = { 0 };

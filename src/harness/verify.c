@@ -103,12 +103,10 @@ static enum err_code compare(struct exam *x, int set, bool classify, struct verd
     return OK;
 }
 
-static enum err_code setup_again(struct exam *x, struct runner *run, struct verify_result *r,
-                                 struct err *err)
+static enum err_code setup_again(struct runner *run, struct verify_result *r, struct err *err)
 {
     struct ca_msg m = { .op = CA_OP_SETUP };
     r->step = STEP_SETUP;
-    (void)x;
     return runner_say(run, &m, -1, 60000, &r->reply, err);
 }
 
@@ -131,7 +129,7 @@ static enum err_code one_draw(struct exam *x, struct runner *run, int i, struct 
     if (draw(x, set, family, weights, false, err) != OK)
         return err->code;
     if (weights[0] != 'k') {
-        if (setup_again(x, run, r, err) != OK || reply_failed(&r->reply))
+        if (setup_again(run, r, err) != OK || reply_failed(&r->reply))
             return err->code;
     }
     if (call_once(x, run, set, r, err) != OK || reply_failed(&r->reply))
