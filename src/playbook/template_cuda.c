@@ -234,8 +234,6 @@ static void columns(struct writer *w, const struct kernel *k, const char *name)
     emit_init(&e, w->arena, w->plan, k, true, 1);
     enum reduce_kind r = w->plan->p->term[k->sink].reduce;
     const char *value = emit_stage(&e, 0);
-    const char *step = r == REDUCE_SUM ? "sum += %s;\n" : NULL;
-    (void)step;
     signature(w, &e, name, 256);
     buf_addf(
         w->out,
