@@ -69,6 +69,10 @@ enum err_code lower_graph(struct arena *a, struct graph *g, struct program *ret,
 int term_add(struct program *p, const struct term *t);
 int term_append(struct program *p, const struct term *t); /* a term of its own */
 int term_point(struct program *p, const char *form, bool costly, int n, const int *arg);
+int term_point1(struct program *p, const char *form, bool costly, int a);
+int term_point2(struct program *p, const char *form, int a, int b);
+int term_retyped(struct program *p, int t,
+                 enum graph_dtype dtype); /* the same formula, another type */
 int term_number(struct program *p, double x);
 int term_expand(struct program *p, int arg, const struct gshape *to); /* arg itself when equal */
 int term_reshape(struct program *p, int arg, const struct gshape *to);
