@@ -1,0 +1,161 @@
+/* From a traced graph to a source: kernels counted, identities seen, the unknown named, and a
+ * cpu kernel compiled and compared with the formula in double. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/json.h"
+#include "cuda_agent.h"
+#include "playbook/knobs.h"
+#include "sys/file.h"
+#include "sys/proc.h"
+
+#define SHAPE "\"dtype\":\"f32\",\"shape\":[6,10],\"stride\":[10,1]}"
+#define X "{\"id\":0,\"name\":\"x\"," SHAPE
+#define Y(id) "{\"id\":" #id ",\"name\":\"y" #id "\"," SHAPE
+
+static const char softmax[] = "{\"values\":[" X "," Y(1) "," Y(
+    2) "],\"nodes\":["
+       "{\"op\":\"aten.mul.Tensor\",\"in\":[{\"v\":0},{\"r\":0.5}],\"kw\":{},\"out\":[1]},"
+       "{\"op\":\"aten._softmax.default\",\"in\":[{\"v\":1},{\"i\":-1},{\"b\":false}],\"kw\":{},"
+       "\"out\":[2]}],"
+       "\"inputs\":[0],\"params\":[],\"outputs\":[2]}";
+static const char unknown[] =
+    "{\"values\":[" X
+    "," Y(1) "],\"nodes\":["
+             "{\"op\":\"aten.sort.default\",\"in\":[{\"v\":0}],\"kw\":{},\"out\":[1]}],"
+             "\"inputs\":[0],\"params\":[],\"outputs\":[1]}";
+
+/* sum over the outputs of x (8, 4) @ w (4, 5): a matrix-vector product */
+static const char summed[] =
+    "{\"values\":["
+    "{\"id\":0,\"name\":\"x\",\"dtype\":\"f32\",\"shape\":[8,4],\"stride\":[4,1]},"
+    "{\"id\":1,\"name\":\"w\",\"dtype\":\"f32\",\"shape\":[4,5],\"stride\":[5,1]},"
+    "{\"id\":2,\"name\":\"p\",\"dtype\":\"f32\",\"shape\":[8,5],\"stride\":[5,1]},"
+    "{\"id\":3,\"name\":\"s\",\"dtype\":\"f32\",\"shape\":[8],\"stride\":[1]}],\"nodes\":["
+    "{\"op\":\"aten.mm.default\",\"in\":[{\"v\":0},{\"v\":1}],\"kw\":{},\"out\":[2]},"
+    "{\"op\":\"aten.sum.dim_IntList\",\"in\":[{\"v\":2},{\"l\":[{\"i\":1}]}],\"kw\":{},\"out\":[3]}"
+    "],"
+    "\"inputs\":[0],\"params\":[1],\"outputs\":[3]}";
+
+static enum err_code emit_source(struct arena *a, const char *text, bool cuda, struct plan *plan,
+                                 struct str *ret, struct err *err)
+{
+    own_json j = NULL;
+    static struct graph g;
+    static struct program p;
+    const struct knobs k = { .vec = 4, .block = 256, .per_thread = 4 };
+    if (json_parse(str_from(text), 1 << 20, &j, err) != OK || graph_parse(a, j, &g, err) != OK ||
+        lower_graph(a, &g, &p, err) != OK)
+        return err->code;
+    rewrite_program(&p);
+    if (plan_program(&p, cuda, plan, err) != OK)
+        return err->code;
+    return (cuda ? template_cuda : template_cpu)(a, plan, &k, "test", ret, err);
+}
+
+static void one_kernel_and_always_the_same(void **state)
+{
+    (void)state;
+    for (int cuda = 0; cuda < 2; cuda++) {
+        own_arena a = { 0 };
+        struct err err = { 0 };
+        struct plan *plan = arena_new(&a, struct plan, 1);
+        struct str first, second;
+        assert_int_equal(emit_source(&a, softmax, cuda, plan, &first, &err), OK);
+        assert_int_equal(plan->n_kernels, 1);
+        assert_int_equal(emit_source(&a, softmax, cuda, plan, &second, &err), OK);
+        assert_true(str_eq(first, second));
+    }
+}
+
+static void the_unknown_is_named(void **state)
+{
+    (void)state;
+    own_arena a = { 0 };
+    struct err err = { 0 };
+    struct str text;
+    struct plan *plan = arena_new(&a, struct plan, 1);
+    assert_int_equal(emit_source(&a, unknown, false, plan, &text, &err), ERR_TASK);
+    assert_non_null(strstr(err.text, "aten.sort.default"));
+}
+
+static void a_summed_product_is_no_product(void **state)
+{
+    (void)state;
+    own_arena a = { 0 };
+    struct err err = { 0 };
+    struct str text;
+    struct plan *plan = arena_new(&a, struct plan, 1);
+    assert_int_equal(emit_source(&a, summed, true, plan, &text, &err), OK);
+    for (int i = 0; i < plan->n_kernels; i++)
+        assert_int_not_equal(plan->kernel[i].kind, KERNEL_MATMUL);
+    assert_null(strstr(text.ptr, "cublas"));
+}
+
+/* Compile with the system's compiler: the text is the playbook's own. */
+static int (*compiled(struct arena *a, struct str text))(const struct ca_call *)
+{
+    struct err err = { 0 };
+    const char *dir = NULL;
+    struct proc_result r;
+    int (*forward)(const struct ca_call *) = NULL;
+    assert_int_equal(dir_temp(a, "/tmp", "emission", &dir, &err), OK);
+    const char *c = path_join(a, dir, "k.c"), *so = path_join(a, dir, "k.so");
+    assert_int_equal(file_write(c, text, 0600, &err), OK);
+    const char *argv[] = { "gcc",     "-O2",   "-fopenmp",
+                           "-shared", "-fPIC", "-I" CA_SOURCE_DIR "/include",
+                           c,         "-o",    so,
+                           "-lm",     NULL };
+    struct proc_spec spec = { .argv = argv, .wall_ms = 60000, .out_max = 65536 };
+    assert_int_equal(proc_run(a, &spec, &r, &err), OK);
+    if (r.status != 0)
+        fail_msg("gcc: %.*s", STR_FMT(r.err_out));
+    void *lib = dlopen(so, RTLD_NOW);
+    assert_non_null(lib);
+    void *symbol = dlsym(lib, "ca_forward");
+    memcpy(&forward, &symbol, sizeof forward);
+    assert_int_equal(dir_remove(dir, &err), OK);
+    return forward;
+}
+
+static void softmax_is_right(void **state)
+{
+    (void)state;
+    own_arena a = { 0 };
+    struct err err = { 0 };
+    struct str text;
+    struct plan *plan = arena_new(&a, struct plan, 1);
+    float x[60], y[60];
+    assert_int_equal(emit_source(&a, softmax, false, plan, &text, &err), OK);
+    for (int i = 0; i < 60; i++)
+        x[i] = (float)((i * 37) % 23) - 11;
+    struct ca_value in = { .data = x }, out = { .data = y };
+    struct ca_call call = { .version = CA_VERSION, .in = { 1, &in }, .out = { 1, &out } };
+    assert_int_equal(compiled(&a, text)(&call), 0);
+    for (int r = 0; r < 6; r++) {
+        double sum = 0;
+        for (int c = 0; c < 10; c++)
+            sum += exp(0.5 * x[r * 10 + c]);
+        for (int c = 0; c < 10; c++) /* 10 additions and an expf of a few ulp */
+            assert_true(fabs(y[r * 10 + c] - exp(0.5 * x[r * 10 + c]) / sum) < 2e-6);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_kernel_and_always_the_same),
+        cmocka_unit_test(the_unknown_is_named),
+        cmocka_unit_test(a_summed_product_is_no_product),
+        cmocka_unit_test(softmax_is_right),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
