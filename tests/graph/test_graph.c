@@ -32,8 +32,7 @@ static const struct {
       "result 9" },
     { "a result made twice",
       "{\"values\":[" V0 "," V1 "],\"nodes\":[{\"op\":\"a\",\"in\":[{\"v\":0}],\"kw\":{},\"out\":["
-                                "1]},{\"op\":\"b\",\"in\":[{\"v\":0}],\"kw\":{},\"out\":[1]}]," REST
-      "}",
+      "1]},{\"op\":\"b\",\"in\":[{\"v\":0}],\"kw\":{},\"out\":[1]}]," REST "}",
       "result 1" },
     { "an operand from later",
       "{\"values\":[" V0 "," V1
