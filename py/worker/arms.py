@@ -1,22 +1,27 @@
 """PyTorch's own ways to run the task: what a candidate is timed against.
 
-eager and compile use PyTorch's defaults and pay the published reward; the others are for best-of-PyTorch.
+eager and compile use PyTorch's defaults and pay the published reward; the others are for best-of-PyTorch. Results stay
+where PyTorch left them: a copy into shared memory would be time that is not theirs.
 """
 import contextlib
 import time
 
 import torch
 
-from .judge import tf32
-from .load import Task
+from .load import Task, first_line
+from .memory import Memory
+from .protocol import Refusal
+from .reference import tf32
 
-SPIN_CYCLES = 3_000_000  # about 2 ms on a device near 1.7 GHz
+MODES = {"max_autotune": "max-autotune-no-cudagraphs"}
+RECOMPILES = "recompile_limit"
+NO_CALLS = ("noop", "spin")
 
 
 class Arms:
-    def __init__(self, task: Task, memory):
+    def __init__(self, task: Task, memory: Memory):
         self.task, self.memory, self.cuda = task, memory, task.device.type == "cuda"
-        self.compiled, self.graphs, self.results = {}, {}, {}
+        self.compiled, self.graphs, self.called = {}, {}, {}
 
     def available(self, arm: str) -> str:
         """Why the arm cannot run here, or an empty text."""
@@ -24,88 +29,121 @@ class Arms:
             return "only on cuda"
         return ""
 
-    def weights_changed(self) -> None:
-        self.graphs = {}  # parameters are changed in place, but constants may have been folded
-
     def _context(self, arm: str):
         return tf32(True) if arm.endswith("tf32") else contextlib.nullcontext()
 
-    def _callable(self, arm: str):
+    def _model(self, arm: str):
         base = arm.removeprefix("graph_")
         if base == "eager":
-            return lambda nest: self.task.forward(self.task.model, nest)
+            return self.task.model
         if base not in self.compiled:
-            mode = "max-autotune" if base == "max_autotune" else None
-            torch._dynamo.reset()
-            self.compiled[base] = torch.compile(self.task.model, mode=mode)
-        model = self.compiled[base]
-        return lambda nest: self.task.forward(model, nest)
+            import torch._dynamo.config as dynamo  # seconds, and only compiled arms need it
+            setattr(dynamo, RECOMPILES if hasattr(dynamo, RECOMPILES) else "cache_size_limit", 64)  # one code object serves all
+            self.compiled[base] = torch.compile(self.task.model, mode=MODES.get(base))
+        return self.compiled[base]
+
+    def _bound(self, arm: str, s: int):
+        """forward on the shared inputs of a set, ready to call."""
+        model, leaves, task = self._model(arm), self.memory.input_views(s), self.task
+        if task.carried:
+            return lambda: task.call(model, leaves, task.model)
+        nest = task.nest(leaves)
+        return lambda: (task.forward(model, nest), [])
 
     def prepare(self, arm: str, sets: list[int]) -> dict:
         start = time.perf_counter()
         reason = self.available(arm)
-        if not reason:
+        if not reason and arm not in NO_CALLS:
             try:
                 self._warm(arm, sets)
             except Exception as e:
-                reason = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0][:200]}"
+                reason = f"{type(e).__name__}: {e.text if isinstance(e, Refusal) else first_line(e)}"[:220]
         return {"ready": not reason, "reason": reason, "prepare_ms": int((time.perf_counter() - start) * 1e3)}
 
     def _warm(self, arm: str, sets: list[int]) -> None:
-        if arm in ("noop", "spin"):
-            return
-        call = self._callable(arm)
+        """Three calls, then as many as a window may hold at once: later windows find the memory allocated."""
+        self.called = {}
         with torch.no_grad(), self._context(arm):
             for s in (sets * 3)[:3]:
-                call(self.task.nest(self.memory.input_views(s)))
-            self.memory.sync()
+                self._bound(arm, s)()
+            self.memory.device.sync()
             if arm.startswith("graph_"):
-                self.graphs[arm] = {s: self._capture(call, s) for s in sets}
+                self.graphs.pop(arm, None)
+                self.graphs[arm] = self._captured(arm, sets)
+            elif self.cuda:
+                held = [self._bound(arm, s)() for s in sets]
+                self.memory.device.sync()
+                del held
 
-    def _capture(self, call, s: int):
-        nest = self.task.nest(self.memory.input_views(s))
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            call(nest)
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            out = call(nest)
-        return graph, out
+    def _captured(self, arm: str, sets: list[int]) -> dict:
+        """One graph a set, all in one pool, so that many take the memory of one.
+
+        They clobber each other's results: only the first keeps its own for `compare`. Parameters are changed in place,
+        so graphs stay right.
+        """
+        graphs, pool = {}, torch.cuda.graph_pool_handle()
+        for s in sets:
+            call, stream = self._bound(arm, s), torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                call()
+            torch.cuda.current_stream().wait_stream(stream)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, pool=pool):
+                out = call()
+            graphs[s] = graph, None if graphs else out
+            del out
+        return graphs
 
     def run(self, arm: str, sets: list[int]) -> float:
-        """One call a set, results kept where the arm left them, device idle at the end; span in microseconds."""
-        self.results = {}
+        """One call a set, device idle at the end; span in microseconds."""
+        self.called = {}
         if arm == "noop":
             return 0.0
         if arm == "spin":
-            return self._spin()
-        results = {}
-        start = time.perf_counter()
+            return self.memory.device.spin()
         if arm.startswith("graph_"):
             missing = [s for s in sets if s not in self.graphs.get(arm, {})]
             if missing:
-                raise RuntimeError(f"arm {arm} was not prepared for sets {missing}")
-            for s in sets:
-                graph, out = self.graphs[arm][s]
-                graph.replay()
-                results[s] = out
-        else:
-            call = self._callable(arm)
-            nests = {s: self.task.nest(self.memory.input_views(s)) for s in set(sets)}
-            with torch.no_grad(), self._context(arm):
-                for s in sets:
-                    results[s] = call(nests[s])
-        self.memory.sync()
-        span = (time.perf_counter() - start) * 1e6
-        self.results = results
-        return span
+                raise Refusal("protocol", f"arm {arm} was not prepared for sets {missing}")
+            return self._replay(arm, sets)
+        bound = [(s, self._bound(arm, s)) for s in sets]
+        called = {}
+        with torch.no_grad(), self._context(arm):
+            start = time.perf_counter()
+            for s, call in bound:
+                called[s] = call()
+            self.memory.device.sync()
+            span = time.perf_counter() - start
+        self.called = called
+        return span * 1e6
 
-    def _spin(self) -> float:
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        torch.cuda._sleep(SPIN_CYCLES)
-        end.record()
-        torch.cuda.synchronize()
-        return begin.elapsed_time(end) * 1e3
+    def _replay(self, arm: str, sets: list[int]) -> float:
+        graphs = self.graphs[arm]
+        start = time.perf_counter()
+        for s in sets:
+            graphs[s][0].replay()
+        self.memory.device.sync()
+        span = time.perf_counter() - start
+        self.called = {s: graphs[s][1] for s in sets}
+        return span * 1e6
+
+    def answers(self, s: int) -> list[torch.Tensor] | None:
+        """What the last run gave for a set; None: it has not run since the last draw."""
+        if s not in self.called:
+            return None
+        if self.called[s] is None:
+            raise Refusal("protocol", f"the graph of set {s} does not keep its results: run the first prepared set")
+        return self.task.results(self.called[s])
+
+    def forget(self) -> None:
+        self.called = {}
+
+    def device_sum(self, arm: str, sets: list[int]) -> float:
+        """The published workdir's clock: kernel times summed by torch.profiler, per call, microseconds."""
+        from torch.profiler import ProfilerActivity, profile
+        activity = ProfilerActivity.CUDA if self.cuda else ProfilerActivity.CPU
+        with profile(activities=[activity]) as p:
+            self.run(arm, sets)
+        field = "self_device_time_total" if self.cuda else "self_cpu_time_total"
+        return sum(getattr(e, field) for e in p.key_averages()) / len(sets)

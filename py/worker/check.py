@@ -1,148 +1,90 @@
-"""Is this task sound? Facts by running it, and what would pass without doing the work."""
-import time
-
+"""Is this task sound? What would pass without doing the work, by the comparison that pays."""
 import torch
 
-from .load import Task, state_of
-from .judge import Judge, tf32
-from .values import FLOATS, Values, new_seed
-
-UNSETTLED_MAX = 0.01
-
-
-def hidden_state(task: Task, leaves: list) -> list[str]:
-    """Names of the state that one call changes."""
-    before = {n: t.clone() for n, t in state_of(task.model)}
-    task.run_eager(task.nest(leaves))
-    after = dict(state_of(task.model))
-    return [n for n, t in after.items() if n not in before or t.shape != before[n].shape or not torch.equal(t, before[n])]
+from .judge import UNSETTLED_MAX, Judge, Question
+from .load import Task
+from .purity import same
+from .signature import FLOATS
+from .values import new_seed
+from .weights import Weights
 
 
-def mutated_inputs(task: Task, leaves: list) -> bool:
-    copies = [t.clone() if isinstance(t, torch.Tensor) else t for t in leaves]
-    task.run_eager(task.nest(copies))
-    return any(isinstance(t, torch.Tensor) and not torch.equal(t, c) and not (t != t).any()
-               for t, c in zip(leaves, copies))
+def always_the_same(task: Task, leaves: list, others: list) -> bool:
+    """Every output is one number on the task's own inputs, the same for two draws, with the constructor's weights."""
+    for a, b in zip(task.run(leaves), task.run(others)):
+        if not a.numel() or not bool((a == a.reshape(-1)[0]).all()) or not bool((b == a.reshape(-1)[0]).all()):
+            return False
+    return True
 
 
-def same(a: list[torch.Tensor], b: list[torch.Tensor]) -> bool:
-    """Equal up to the order in which a reduction may add."""
-    return all(x.shape == y.shape and torch.allclose(x.double(), y.double(), rtol=1e-4, atol=1e-6, equal_nan=True)
-               for x, y in zip(a, b))
-
-
-def deterministic(task: Task, leaves: list) -> bool:
-    first = task.run_eager(task.nest(leaves))
-    torch.manual_seed(new_seed() & 0xFFFFFFFF)
-    return same(first, task.run_eager(task.nest(leaves)))
+def _flat_mean(t: torch.Tensor) -> torch.Tensor:
+    if t.dtype in FLOATS:
+        return t.double().mean().to(t.dtype).expand(t.shape)
+    return t.reshape(-1)[:1].expand(t.numel()).reshape(t.shape) if t.numel() else t
 
 
 class Checker:
-    def __init__(self, task: Task, values: Values, judge: Judge, families: list[str]):
-        self.task, self.values, self.judge, self.families = task, values, judge, families
+    def __init__(self, task: Task, weights: Weights, judge: Judge, families: list[str]):
+        self.task, self.weights, self.judge, self.families = task, weights, judge, families
 
     def _passes(self, answer_of) -> bool:
-        """Would this answer be taken for right on every family? answer_of(refs, family, leaves) -> tensors."""
-        for family in self.families:
-            leaves = self.values.inputs(new_seed(), family)
-            eager = self.judge.eager(leaves)
-            answer = [a.to(e.dtype) for a, e in zip(answer_of(eager, family, leaves), eager)]
-            if any(f.misses for f in self.judge.judge(answer, leaves, family)):
-                return False
-        return True
+        """Is answer_of(question) taken for right on every family? One that refuses it is enough."""
+        return all(q.passes(answer_of(q)) for q in map(self.judge.new_question, self.families))
 
-    def _other_input(self, eager, family, leaves):
-        return self.judge.eager(self.values.inputs(new_seed(), family))
+    def _other_input(self, q: Question) -> list[torch.Tensor]:
+        return self.judge.new_question(q.family).eager
+
+    def _mean_of_others(self, q: Question) -> list[torch.Tensor]:
+        """Element by element over three other draws."""
+        drawn = [self._other_input(q) for _ in range(3)]
+        return [torch.stack([t.double() for t in ts]).mean(0).to(ts[0].dtype) if ts[0].dtype in FLOATS else ts[0]
+                for ts in zip(*drawn)]
 
     def _weights_matter(self) -> bool | None:
-        named = [t for n, t in state_of(self.task.model) if t.dtype in FLOATS and n not in self.values.kept]
-        if not named:
+        """Does the answer for other weights fail somewhere? Leaves new weights behind."""
+        if not self.weights.changing():
             return None
-        leaves = self.values.inputs(new_seed(), self.families[-1])
-        before = self.judge.eager(leaves)
-        self.values.redraw(new_seed())
-        self.judge.weights_changed()
-        return any(f.misses for f in self.judge.judge(before, leaves, self.families[-1]))
+        kept = []
+        for family in self.families:
+            leaves = self.judge.values.inputs(new_seed(), family)
+            kept.append((family, leaves, self.judge.references.eager(leaves)))
+        self.weights.redraw(new_seed())
+        self.judge.references.weights_changed()
+        return any(not self.judge.question(leaves, family).passes(answer) for family, leaves, answer in kept)
 
-    def _unsettled(self) -> float:
-        """Share of integer outputs on which float64 and a nudged float64 disagree."""
-        leaves = self.values.inputs(new_seed(), "own")
-        e = self.judge.eager(leaves)
-        r = self.judge.reference(leaves)
-        shares = [float((a.to(b.dtype) != b).double().mean()) for a, b in zip(r, e) if b.dtype not in FLOATS and b.numel()]
-        return max(shares, default=0.0)
-
-    def facts(self, compile_ready: dict) -> dict:
-        leaves = self.values.inputs(new_seed(), "own")
-        eager = self.judge.eager(leaves)
+    def facts(self, compiled: dict, compiled_answer) -> dict:
+        """compiled: the compile arm's answer to prepare; compiled_answer(leaves) runs it."""
+        q = self.judge.new_question("own")
         facts = {
-            "eager": True, "compile": compile_ready["ready"],
-            "deterministic": deterministic(self.task, leaves),
-            "hidden_state": bool(hidden_state(self.task, leaves)),
-            "finite": all(bool(torch.isfinite(t).all()) for t in eager if t.dtype in FLOATS),
-            "zero_passes": self._passes(lambda e, f, x: [torch.zeros_like(t) for t in e]),
-            "mean_passes": self._passes(lambda e, f, x: [t.double().mean().expand(t.shape) if t.dtype in FLOATS
-                                                         else t.flatten()[:1].expand(t.numel()).view(t.shape) for t in e]),
+            "eager": True, "compile": compiled["ready"],
+            "compile_agrees": compiled["ready"] and q.passes(compiled_answer(q.leaves)),
+            "deterministic": same(q.eager, self.judge.references.eager(q.leaves)),
+            "hidden_state": bool(self.task.carried),
+            "finite": q.finite(),
+            "zero_passes": self._passes(lambda q: [torch.zeros_like(t) for t in q.eager]),
+            "constant_passes": self._passes(lambda q: [_flat_mean(t) for t in q.eager]),
             "other_input_passes": self._passes(self._other_input),
-            "unsettled_share": self._unsettled(),
+            "mean_passes": self._passes(self._mean_of_others),
+            "unsettled_share": q.unsettled(),
             "weight_dependent": self._weights_matter(),
         }
         facts["input_dependent"] = not facts["other_input_passes"]
-        facts["constant_passes"] = facts["mean_passes"] or facts["zero_passes"]
         return facts
 
 
-def sentences(facts: dict) -> list[str]:
+def sentences(facts: dict, starts_constant: bool) -> list[str]:
     """What is wrong with the task, for a person."""
     rows = [
-        (not facts["deterministic"], "two calls on the same inputs differ: forward draws random numbers"),
-        (facts["hidden_state"], "forward changes state that the next call sees"),
+        (not facts["deterministic"], "two calls on the same inputs differ"),
         (not facts["finite"], "the outputs are not finite on the task's own inputs"),
-        (facts["zero_passes"], "an output of zeros passes the comparison"),
-        (facts["mean_passes"] and not facts["zero_passes"], "a constant output (its mean) passes the comparison"),
-        (facts["other_input_passes"], "the answer for other inputs passes: the output does not depend on the inputs"),
-        (facts["weight_dependent"] is False, "the answer for other weights passes: the output does not depend on the weights"),
+        (starts_constant, "a constant output is right as the file makes weights and inputs: every element is one number"),
+        (facts["zero_passes"], "an output of zeros passes the comparison on every family of inputs"),
+        (facts["constant_passes"] and not facts["zero_passes"], "a constant output passes the comparison on every family of inputs"),
+        (facts["other_input_passes"], "the answer for other inputs passes: the output hardly depends on the inputs"),
+        (facts["mean_passes"] and not facts["other_input_passes"],
+         "the mean of other inputs' answers passes: the output hardly depends on the inputs"),
+        (facts["weight_dependent"] is False, "the answer for other weights passes: the output hardly depends on the weights"),
         (facts["unsettled_share"] > UNSETTLED_MAX,
-         f"{facts['unsettled_share']:.1%} of the integer outputs hang on rounding"),
+         f"{facts['unsettled_share']:.1%} of an output's elements hang on rounding: no answer can be told from chance"),
     ]
     return [text for wrong, text in rows if wrong]
-
-
-# ---- the floor: a model, never a verdict ----
-
-def count_flops(task: Task) -> int:
-    from torch.utils.flop_counter import FlopCounterMode
-    try:
-        with FlopCounterMode(display=False) as counter, torch.no_grad():
-            task.forward(task.model, task.example)
-        return counter.get_total_flops()
-    except Exception:
-        return 0
-
-
-def bandwidth(memory) -> float:
-    """Bytes a second, read plus written, of a large copy; best of five."""
-    n = (1 << 30) if memory.cuda else (64 << 20)
-    a = torch.ones(n // 4, device=memory.device)
-    b = torch.empty_like(a)
-    return 2 * n / best_time(lambda: b.copy_(a), memory)
-
-
-def peak_flops(memory, low: bool) -> float:
-    """Multiply-adds x 2 a second of a large matrix product, TF32 or the low-precision type on cuda; best of five."""
-    n = 8192 if memory.cuda else 1024
-    dtype = torch.bfloat16 if low and memory.cuda else torch.float32
-    a = torch.randn(n, n, device=memory.device).to(dtype)
-    with tf32(True):
-        return 2 * n ** 3 / best_time(lambda: a @ a, memory)
-
-
-def best_time(work, memory) -> float:
-    best = float("inf")
-    for _ in range(5):
-        memory.sync()
-        start = time.perf_counter()
-        work()
-        memory.sync()
-        best = min(best, time.perf_counter() - start)
-    return best

@@ -1,4 +1,4 @@
-"""Element and norm errors of an answer: one pass in C on the host, torch on a device."""
+"""Element and norm errors of an answer: one pass in C on the host, chunks of torch on a device."""
 import ctypes
 import dataclasses
 import functools
@@ -7,17 +7,26 @@ import os
 import torch
 
 CODES = {torch.float32: 0, torch.float64: 1, torch.float16: 2, torch.bfloat16: 3}  # enum ca_dtype
+CHUNK = {"cuda": 1 << 25, "cpu": 1 << 18}  # elements widened at a time: 256 MiB a temporary, or the caches' size
 
 
 @dataclasses.dataclass
 class Comparison:
-    misses: int
-    first: int
-    far: int
-    first_far: int
-    max_err: float
-    norm: float  # ||a - r|| / ||r - mean r||
-    plain: float  # ||a - r|| / ||r||
+    misses: int = 0
+    first: int = -1
+    far: int = 0
+    first_far: int = -1
+    max_err: float = 0.0  # largest |a - r| / (s + |r|)
+    diff_sq: float = 0.0
+    centered_sq: float = 0.0
+
+
+@dataclasses.dataclass
+class Rule:
+    s: float
+    mean: float
+    tol: float
+    published: float = 0.0
 
 
 class Result(ctypes.Structure):
@@ -27,66 +36,96 @@ class Result(ctypes.Structure):
 
 @functools.cache
 def library():
-    lib = ctypes.CDLL(os.environ["CUDA_AGENT_DEVICE_LIB"])
-    pointer, real = ctypes.c_void_p, ctypes.c_double
-    lib.compare_floats.argtypes = [pointer, pointer, ctypes.c_int, pointer, ctypes.c_int64, ctypes.POINTER(real),
-                                   ctypes.POINTER(Result)]
+    """None where the examiner gave none: then torch compares, with the same answers."""
+    path = os.environ.get("CUDA_AGENT_DEVICE_LIB", "")
+    if not path:
+        return None
+    lib = ctypes.CDLL(path)
+    pointer = ctypes.c_void_p
+    lib.compare_floats.argtypes = [pointer, pointer, ctypes.c_int, pointer, ctypes.c_int64, pointer, pointer]
     return lib
 
 
-def ratio(diff_sq: float, base_sq: float) -> float:
-    if base_sq > 0:
-        return (diff_sq / base_sq) ** 0.5
-    return 0.0 if diff_sq == 0 else float("inf")
+def moments(r: torch.Tensor) -> tuple[float, float]:
+    """Mean and standard deviation of the finite elements."""
+    if not r.numel():
+        return 0.0, 0.0
+    variance, mean = torch.var_mean(r, correction=0)
+    if not bool(torch.isfinite(variance)):
+        finite = r[torch.isfinite(r)]
+        if not finite.numel():
+            return 0.0, 0.0
+        variance, mean = torch.var_mean(finite, correction=0)
+    return float(mean), float(variance) ** 0.5
 
 
-def comparison(misses: int, first: int, far: int, first_far: int, max_err: float, sums: tuple, mean: float, n: int) -> Comparison:
-    """sums: of (a - r)^2 and (r - mean)^2 over the n finite r."""
-    diff_sq, centered_sq = sums
-    norm_sq = centered_sq + n * mean * mean
-    return Comparison(misses, first, far, first_far, max_err, ratio(diff_sq, centered_sq if centered_sq > 0 else norm_sq),
-                      ratio(diff_sq, norm_sq))
+def all_finite(t: torch.Tensor) -> bool:
+    """By the sum, in one pass; a sum may overflow though no element does."""
+    return not t.is_floating_point() or bool(torch.isfinite(t.sum())) or bool(torch.isfinite(t).all())
 
 
-def compare(a: torch.Tensor, eager: torch.Tensor | None, r: torch.Tensor, s: float, tol: float, published: float) -> Comparison:
+def measure(a: torch.Tensor, eager: torch.Tensor | None, r: torch.Tensor, rule: Rule) -> Comparison:
     """a against the float64 reference r, and against eager's answer by the published rule when it is given."""
-    finite = r if bool(torch.isfinite(r).all()) else r[torch.isfinite(r)]
-    n = finite.numel()
-    mean = float(finite.mean()) if n > 1 else 0.0
-    if r.device.type == "cpu" and a.dtype in CODES:
-        return _host(a, eager, r, s, mean, n, tol, published)
-    return _device(a, eager, r, s, mean, n, tol, published)
+    a, r = a.reshape(-1), r.reshape(-1)
+    eager = eager.reshape(-1) if eager is not None else None
+    if not r.numel():
+        return Comparison()
+    if r.device.type == "cpu" and a.dtype in CODES and library():
+        return _host(a, eager, r, rule)
+    return _device(a, eager, r, rule)
 
 
-def _host(a, eager, r, s, mean, n, tol, published) -> Comparison:
-    a, r = a.contiguous(), r.contiguous()
-    e = eager.contiguous() if eager is not None else None
-    out = Result()
-    rule = (ctypes.c_double * 4)(s, mean, tol, published)  # struct compare_rule
-    library().compare_floats(a.data_ptr(), e.data_ptr() if e is not None else None, CODES[a.dtype], r.data_ptr(), r.numel(),
-                             rule, ctypes.byref(out))
-    return comparison(out.misses, out.first, out.far, out.first_far, out.max_err, (out.diff_sq, out.centered_sq), mean, n)
+def _host(a, eager, r, rule: Rule) -> Comparison:
+    if a.dtype in (torch.float16, torch.bfloat16):  # torch widens several elements at a time
+        a = a.float()
+    if eager is not None and eager.dtype != a.dtype:
+        eager = eager.to(a.dtype)
+    out, numbers = Result(), (ctypes.c_double * 4)(rule.s, rule.mean, rule.tol, rule.published)
+    library().compare_floats(a.data_ptr(), eager.data_ptr() if eager is not None else None, CODES[a.dtype], r.data_ptr(),
+                             r.numel(), numbers, ctypes.byref(out))
+    return Comparison(*(getattr(out, n) for n, _ in Result._fields_))
 
 
-def _first(bad: torch.Tensor, n: int) -> int:
-    return int(bad.flatten().to(torch.uint8).argmax()) if n else -1
-
-
-def _device(a, eager, r, s, mean, n, tol, published) -> Comparison:
+def scaled_error(a: torch.Tensor, r: torch.Tensor, s: float) -> torch.Tensor:
+    """|a - r| / (s + |r|); infinite where a is not finite and r is, or r is not finite and a is not the same."""
     a = a.double()
-    same = (a == r) | (a.isnan() & r.isnan())
+    error = ((a - r).abs_() / (r.abs() + s).clamp_min_(1e-300)).nan_to_num_(nan=float("inf"), posinf=float("inf"))
+    error.masked_fill_(~torch.isfinite(r), float("inf"))
+    return error.masked_fill_((a == r) | (a.isnan() & r.isnan()), 0.0)
+
+
+def far_from(a: torch.Tensor, eager: torch.Tensor, published: float) -> torch.Tensor:
+    a, e = a.double(), eager.double()
+    return ~((a - e).abs() <= published * (1 + e.abs())) & ~((a == e) | (a.isnan() & e.isnan()))
+
+
+def _device(a, eager, r, rule: Rule) -> Comparison:
+    """Chunk by chunk without waiting for the device; one wait at the end, a second look only where something missed."""
+    step = CHUNK[r.device.type]
+    parts = [_chunk(a[i:i + step], eager[i:i + step] if eager is not None else None, r[i:i + step], rule)
+             for i in range(0, r.numel(), step)]
+    table = torch.stack(parts).cpu().T.tolist()
+    out = Comparison(misses=int(sum(table[0])), far=int(sum(table[1])), max_err=max(table[2]), diff_sq=sum(table[3]),
+                     centered_sq=sum(table[4]))
+    out.first = _first(table[0], step, lambda i: ~(scaled_error(a[i], r[i], rule.s) <= rule.tol))
+    out.first_far = _first(table[1], step, lambda i: far_from(a[i], eager[i], rule.published))
+    return out
+
+
+def _chunk(a, eager, r, rule: Rule) -> torch.Tensor:
+    error = scaled_error(a, r, rule.s)
+    misses = (~(error <= rule.tol)).sum()
+    worst = error.max()
+    del error
+    far = far_from(a, eager, rule.published).sum() if eager is not None else torch.zeros_like(misses)
     finite = torch.isfinite(r)
-    scaled = ((a - r).abs() / (s + r.abs()).clamp_min(1e-300)).nan_to_num(nan=float("inf"))
-    scaled = torch.where(same, 0.0, torch.where(finite, scaled, float("inf")))
-    bad = ~(scaled <= tol)
-    misses, far, first_far = int(bad.sum()), 0, -1
-    if eager is not None:
-        e = eager.double()
-        wide = ~((a - e).abs() <= published * (1 + e.abs())) & ~((a == e) | (a.isnan() & e.isnan()))
-        far = int(wide.sum())
-        first_far = _first(wide, far)
-    diff = torch.where(finite, a - r, 0.0)
-    known = torch.where(finite, r - mean, 0.0)
-    diff_sq, centered_sq = float((diff * diff).sum()), float((known * known).sum())
-    return comparison(misses, _first(bad, misses), far, first_far, float(scaled.max()) if scaled.numel() else 0.0,
-                      (diff_sq, centered_sq), mean, n)
+    diff = torch.where(finite, a.double() - r, 0.0).square_().sum()
+    centered = torch.where(finite, r - rule.mean, 0.0).square_().sum()
+    return torch.stack([misses.double(), far.double(), worst, diff, centered])
+
+
+def _first(counts: list[float], step: int, bad_in) -> int:
+    for k, count in enumerate(counts):
+        if count:
+            return k * step + int(bad_in(slice(k * step, (k + 1) * step)).to(torch.uint8).argmax())
+    return -1

@@ -1,7 +1,7 @@
-"""A task file becomes a model, example inputs and a signature."""
+"""A task file becomes a model and example inputs on the device."""
+import contextlib
 import importlib.util
 import inspect
-import math
 import pathlib
 import random
 import sys
@@ -10,15 +10,11 @@ import traceback
 import torch
 
 from .protocol import Refusal
+from .signature import DTYPES, aliases, storage_key  # noqa: F401  the tracer takes them from here
+from .state import entries, move_attributes
 from .tree import flatten, map_tensors, rebuild
 
-DTYPES = {
-    torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16",
-    torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2", torch.int8: "i8", torch.uint8: "u8",
-    torch.int16: "i16", torch.int32: "i32", torch.int64: "i64", torch.bool: "bool",
-    torch.complex64: "c64", torch.complex128: "c128",
-}
-RANK_MAX = 8
+CONTRACT = "it needs class Model(nn.Module), get_inputs() and get_init_inputs()"
 
 
 def seed_all(seed: int) -> None:
@@ -28,119 +24,137 @@ def seed_all(seed: int) -> None:
         sys.modules["numpy"].random.seed(seed & 0xFFFFFFFF)
 
 
-def span_bytes(t: torch.Tensor) -> int:
-    """Bytes of storage that the strides span."""
-    if t.numel() == 0:
-        return 0
-    return (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) + 1) * t.element_size()
+def first_line(e: BaseException) -> str:
+    return (str(e).splitlines() or [""])[0][:300]
 
 
-def describe(name: str, leaf, alias: int = -1) -> dict:
-    """One `value` of docs/worker.md."""
-    v = {"name": name, "kind": "none", "dtype": "f32", "shape": [], "stride": [], "alias": -1,
-         "bytes": 0, "i": 0, "r": 0.0, "text": ""}
-    if isinstance(leaf, torch.Tensor):
-        if leaf.layout != torch.strided:
-            raise Refusal("task", f"'{name}' is a sparse tensor: not native")
-        if leaf.dtype not in DTYPES:
-            raise Refusal("task", f"'{name}' has dtype {leaf.dtype}: not native")
-        if leaf.dim() > RANK_MAX:
-            raise Refusal("task", f"'{name}' has {leaf.dim()} dimensions, the contract takes {RANK_MAX}")
-        v.update(kind="tensor", dtype=DTYPES[leaf.dtype], shape=list(leaf.shape), stride=list(leaf.stride()),
-                 alias=alias, bytes=span_bytes(leaf))
-    elif isinstance(leaf, bool):
-        v.update(kind="flag", i=int(leaf))
-    elif isinstance(leaf, int):
-        v.update(kind="int", i=leaf)
-    elif isinstance(leaf, float):
-        v.update(kind="real", r=leaf if math.isfinite(leaf) else str(leaf))  # JSON has no inf
-    elif isinstance(leaf, str):
-        v.update(kind="text", text=leaf)
-    elif leaf is not None:
-        raise Refusal("task", f"'{name}' is a {type(leaf).__name__}: not native")
-    return v
-
-
-def last_line(path: str) -> str:
-    """Where in the task file the exception came from."""
-    frames = [f for f in traceback.extract_tb(sys.exc_info()[2]) if f.filename == path]
-    return f" (line {frames[-1].lineno})" if frames else ""
+def out_of_memory(e: BaseException) -> bool:
+    """PyTorch's host allocator raises a plain RuntimeError."""
+    return isinstance(e, (torch.OutOfMemoryError, MemoryError)) or "can't allocate memory" in str(e)
 
 
 class Task:
-    """The loaded file: `model` in eval mode on `device`, example arguments, flat views of both."""
+    """The loaded file: `model` in eval mode on `device`, example arguments, flat views of both.
+
+    A call's leaves are forward's arguments, then the state that forward reads and changes (`carried`); its outputs
+    are forward's, then that state's new values.
+    """
 
     def __init__(self, name: str, source: str, device: torch.device, folder: str):
-        self.name, self.device = name, device
+        self.name, self.device, self.notes = name, device, []
+        self.carried, self.left_out = [], set()
         self.path = str(pathlib.Path(folder) / f"{''.join(c if c.isalnum() else '_' for c in name)}_task.py")
         pathlib.Path(self.path).write_text(source)
         self.module = self._import()
-        self.init_nest = self._call("get_init_inputs", self.module.get_init_inputs) \
-            if hasattr(self.module, "get_init_inputs") else []
-        self.model = self.construct(1).to(device).eval()
-        self.example = map_tensors(self.raw_inputs(1), lambda t: t.to(device))
+        self.model_class = self._model_class()
+        if not hasattr(self.module, "get_inputs"):
+            raise Refusal("task", "the task file has no get_inputs", CONTRACT)
+        get_init = getattr(self.module, "get_init_inputs", None)
+        self.init = self.guarded("get_init_inputs()", get_init) if get_init else []
+        self.model = self.construct(1).to(device)
+        move_attributes(self.model, device)
+        self.draws_on_device = device.type != "cpu"
+        self.example = self.draw(1)
         self.arg_names = self._argument_names()
+        self.n_arguments = len(self.leaves(self.example))
+
+    # ---- the file ----
 
     def _import(self):
+        spec = importlib.util.spec_from_file_location("task_module", self.path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["task_module"] = module
         try:
-            spec = importlib.util.spec_from_file_location("task_module", self.path)
-            module = importlib.util.module_from_spec(spec)
-            sys.modules["task_module"] = module
             spec.loader.exec_module(module)
         except SyntaxError as e:
             raise Refusal("task", f"syntax error in the task file, line {e.lineno}: {e.msg}") from e
         except (Exception, SystemExit) as e:
-            raise Refusal("task", f"the task file raised {type(e).__name__}: {e}{last_line(self.path)}") from e
-        for wanted in ("Model", "get_inputs"):
-            if not hasattr(module, wanted):
-                raise Refusal("task", f"the task file has no {wanted}",
-                              "it needs class Model(nn.Module), get_inputs() and get_init_inputs()")
+            raise Refusal("task", f"the task file raised {type(e).__name__}: {first_line(e)}{self._line()}") from e
         return module
 
-    def _call(self, what: str, function, *args, **kw):
+    def _model_class(self):
+        if hasattr(self.module, "Model"):
+            return self.module.Model
+        own = [v for v in vars(self.module).values() if isinstance(v, type) and issubclass(v, torch.nn.Module)
+               and v.__module__ == "task_module"]
+        if len(own) != 1:
+            raise Refusal("task", "the task file has no Model", CONTRACT)
+        self.notes.append(f"there is no class Model: {own[0].__name__}, the only module of the file, is taken for it")
+        return own[0]
+
+    def _line(self) -> str:
+        """Where in the task file the exception came from."""
+        frames = [f for f in traceback.extract_tb(sys.exc_info()[2]) if f.filename == self.path]
+        return f" (line {frames[-1].lineno})" if frames else ""
+
+    def guarded(self, what: str, function, *args, **kw):
+        """A call into the task's code; what it raises is the task's fault, lack of memory the machine's."""
         try:
-            return function(*args, **kw)
-        except torch.OutOfMemoryError as e:
-            raise Refusal("machine", f"{what}: not enough device memory: {str(e).splitlines()[0]}") from e
+            with torch.no_grad():
+                return function(*args, **kw)
+        except Refusal:
+            raise
         except (Exception, SystemExit) as e:
-            text = (str(e).splitlines() or [""])[0][:300]
-            raise Refusal("task", f"{what} raised {type(e).__name__}: {text}{last_line(self.path)}") from e
+            if out_of_memory(e):
+                raise Refusal("machine", f"{what}: not enough memory on {self.device}: {first_line(e)}",
+                              "smaller shapes, or a machine with more memory") from e
+            raise Refusal("task", f"{what} raised {type(e).__name__}: {first_line(e)}{self._line()}") from e
+
+    # ---- model and inputs ----
 
     def construct(self, seed: int) -> torch.nn.Module:
         """Model(*init), or Model(*positional, **keywords) for the [positional, {keywords}] form."""
         seed_all(seed)
-        init = self.init_nest
-        if isinstance(init, dict):
-            return self._call("Model(...)", self.module.Model, **init)
-        init = list(init) if isinstance(init, (list, tuple)) else [init]
-        if len(init) == 2 and isinstance(init[0], (list, tuple)) and isinstance(init[1], dict):
-            try:
-                inspect.signature(self.module.Model.__init__).bind(None, *init)
-            except TypeError:
-                return self._call("Model(...)", self.module.Model, *init[0], **init[1])
-            if all(isinstance(k, str) for k in init[1]) and not init[0]:
-                return self._call("Model(...)", self.module.Model, **init[1])
-        return self._call("Model(...)", self.module.Model, *init)
+        args, kw = self._init_arguments()
+        model = self.guarded(f"{self.model_class.__name__}(...)", self.model_class, *args, **kw)
+        if not isinstance(model, torch.nn.Module):
+            raise Refusal("task", f"Model makes a {type(model).__name__}, not a torch.nn.Module", CONTRACT)
+        return model.eval().requires_grad_(False)
 
-    def raw_inputs(self, seed: int):
-        """get_inputs() under a seed, as the file makes them (on the host)."""
+    def _init_arguments(self) -> tuple[list, dict]:
+        if isinstance(self.init, dict):
+            return [], self.init
+        init = list(self.init) if isinstance(self.init, (list, tuple)) else [self.init]
+        two = len(init) == 2 and isinstance(init[0], (list, tuple)) and isinstance(init[1], dict)
+        if two and all(isinstance(k, str) for k in init[1]):
+            try:
+                inspect.signature(self.model_class).bind(*init[0], **init[1])
+                return list(init[0]), init[1]
+            except (TypeError, ValueError):
+                pass  # the two are arguments themselves
+        return init, {}
+
+    def draw(self, seed: int):
+        """get_inputs() under a seed, on the device: there its random functions draw a GiB in milliseconds."""
         seed_all(seed)
-        return self._call("get_inputs()", self.module.get_inputs)
+        if self.draws_on_device:
+            try:
+                with torch.device(self.device), torch.no_grad():
+                    return self._settled(self.module.get_inputs())
+            except Exception as e:  # names the cpu, or goes through numpy: then it is drawn on the host
+                self.draws_on_device = False
+                self.notes.append(f"inputs are drawn on the host: on the device get_inputs() raised {type(e).__name__}")
+                torch.cuda.empty_cache()
+                seed_all(seed)
+        return self._settled(self.guarded("get_inputs()", self.module.get_inputs))
+
+    def _settled(self, nest):
+        return map_tensors(nest, lambda t: t.detach().to(self.device).resolve_conj().resolve_neg()
+                           if t.layout == torch.strided else t)
 
     def _argument_names(self) -> list[str]:
-        if isinstance(self.example, dict):
+        parameters = inspect.signature(self.model.forward).parameters.values()
+        named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.by_keyword = isinstance(self.example, dict) and \
+            set(self.example) <= {p.name for p in parameters if p.kind != p.VAR_POSITIONAL}
+        if self.by_keyword:
             return list(self.example)
+        rest = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "arg")
         n = len(self.example) if isinstance(self.example, (list, tuple)) else 1
-        names, rest = [], None
-        for p in inspect.signature(self.model.forward).parameters.values():
-            if p.kind == p.VAR_POSITIONAL:
-                rest = p.name
-            elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
-                names.append(p.name)
-        return [names[i] if i < len(names) else f"{rest or 'arg'}.{i - len(names)}" for i in range(n)]
+        return [named[i] if i < len(named) else f"{rest}.{i - len(named)}" for i in range(n)]
 
     def leaves(self, nest) -> list[tuple[str, object]]:
-        if isinstance(nest, dict):
+        if self.by_keyword:
             return [leaf for k, v in nest.items() for leaf in flatten(v, k)]
         items = nest if isinstance(nest, (list, tuple)) else [nest]
         return [leaf for name, v in zip(self.arg_names, items) for leaf in flatten(v, name)]
@@ -148,46 +162,60 @@ class Task:
     def nest(self, leaves: list):
         return rebuild(self.example, iter(leaves))
 
+    def state(self) -> list[tuple[str, torch.Tensor]]:
+        """What is given to a candidate as parameters."""
+        return [(e.name, e.tensor) for e in self.state_entries()]
+
+    def state_entries(self) -> list:
+        moving = {*self.carried, *self.left_out}
+        return [e for e in entries(self.model) if e.name not in moving]
+
+    # ---- calls ----
+
     def forward(self, model, nest):
-        if isinstance(nest, dict):
+        if self.by_keyword:
             return model(**nest)
         return model(*nest) if isinstance(nest, (list, tuple)) else model(nest)
 
     def outputs(self, result) -> list[tuple[str, torch.Tensor]]:
-        leaves = flatten(result, "out")
+        leaves = [(n, v) for n, v in flatten(result, "out") if v is not None]
         for name, leaf in leaves:
             if not isinstance(leaf, torch.Tensor):
                 raise Refusal("task", f"output '{name}' is a {type(leaf).__name__}, not a tensor: not native")
+            if leaf.layout != torch.strided:
+                raise Refusal("task", f"output '{name}' is a sparse tensor: not native")
         if not leaves:
             raise Refusal("task", "forward returned nothing")
         return leaves
 
-    def run_eager(self, nest) -> list[torch.Tensor]:
+    def call(self, model, leaves: list, owner=None):
+        """forward on these leaves. `owner` is the module under a compiled `model`. Raw, for `results`."""
+        if not self.carried:
+            return self.forward(model, self.nest(leaves)), []
+        held = {e.name: e for e in entries(owner or model)}
+        for name, value in zip(self.carried, leaves[self.n_arguments:]):
+            held[name].put(value.clone())  # forward may write it in place
+        result = self.forward(model, self.nest(leaves[:self.n_arguments]))
+        held = {e.name: e.tensor for e in entries(owner or model)}
+        return result, [held[name] for name in self.carried]
+
+    def results(self, called) -> list[torch.Tensor]:
+        return [t for _, t in self.outputs(called[0])] + called[1]
+
+    def run(self, leaves: list, model=None) -> list[torch.Tensor]:
+        model = model or self.model
         with torch.no_grad():
-            return [t for _, t in self.outputs(self._call("Model.forward", self.forward, self.model, nest))]
+            return self.results(self.guarded("Model.forward", self.call, model, leaves))
+
+    @contextlib.contextmanager
+    def carrying(self, names: list[str]):
+        """For a while, treat these state entries as arguments."""
+        before, self.carried = self.carried, names
+        try:
+            yield
+        finally:
+            self.carried = before
 
 
 def state_of(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
-    """state_dict's entries, then buffers and plain tensor attributes that it leaves out, as attr:path."""
-    found = list(model.state_dict(keep_vars=True).items())
-    names = {n for n, _ in found}
-    found += [(f"attr:{n}", b) for n, b in model.named_buffers(remove_duplicate=False) if n not in names]
-    for path, module in model.named_modules():
-        for key, v in vars(module).items():
-            if isinstance(v, torch.Tensor):
-                found.append((f"attr:{path}.{key}" if path else f"attr:{key}", v))
-    return [(n, t.data if isinstance(t, torch.nn.Parameter) else t) for n, t in found]
-
-
-def storage_key(t: torch.Tensor) -> tuple:
-    return (t.untyped_storage().data_ptr(), t.storage_offset(), tuple(t.shape), tuple(t.stride()))
-
-
-def aliases(named: list[tuple[str, torch.Tensor]]) -> list[int]:
-    """For each entry the first earlier entry with the same storage, or -1."""
-    first, out = {}, []
-    for i, (_, t) in enumerate(named):
-        key = storage_key(t)
-        out.append(first.get(key, -1) if t.numel() else -1)
-        first.setdefault(key, i)
-    return out
+    return [(e.name, e.tensor) for e in entries(model)]

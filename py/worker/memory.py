@@ -1,134 +1,85 @@
-"""Memory shared with the runner: sealed memfds on the cpu target, VMM allocations on cuda.
+"""What the runner sees: where every value of the signature lies for each set, views on it, the sample of outputs.
 
 Two slabs: parameters, and all input sets with their outputs. Offsets are multiples of 256.
 """
-import ctypes
-import fcntl
-import mmap
 import os
-import time
+import secrets
 
 import torch
 
+from .device_cpu import timed
 from .protocol import Refusal
-from .load import span_bytes
+from .signature import like, raw, span_bytes
 
 ALIGN = 256
 BLOCK = 64 << 10
-F_ADD_SEALS, SEALS = 1033, 0x1 | 0x2 | 0x4  # F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW
-L2_FLUSH_MIN = 256 << 20
+POOL = {"cuda": 1 << 25, "cpu": 1 << 20}  # elements of prepared poison
+POOL_STEP = 64  # elements: shifted poison stays aligned for wide copies
+VOID_FACTOR, VOID_SLACK_US = 1.8, 30.0  # probed: a resident kernel costs every write at least 150 us, and mostly ms
 
 
 def round_up(n: int, to: int) -> int:
     return (n + to - 1) // to * to
 
 
-class HostSlab:
-    kind = "memfd"
-
-    def __init__(self, size: int):
-        self.size = round_up(max(size, 1), 4096)
-        self.fd = os.memfd_create("slab", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(self.fd, self.size)
-        fcntl.fcntl(self.fd, F_ADD_SEALS, SEALS)
-        self.map = mmap.mmap(self.fd, self.size)
-        self.bytes = torch.frombuffer(self.map, dtype=torch.uint8)
-
-
-class DeviceSlab:
-    kind = "vmm"
-
-    def __init__(self, size: int, lib, device: torch.device):
-        self.size = round_up(max(size, 1), lib.vmm_granularity())
-        address, handle, fd = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_int(-1)
-        self._check(lib, lib.vmm_alloc(self.size, 1, ctypes.byref(address), ctypes.byref(handle)))
-        self._check(lib, lib.vmm_export(handle, ctypes.byref(fd)))
-        self.fd = fd.value
-        self.__cuda_array_interface__ = {"shape": (self.size,), "typestr": "|u1", "version": 3,
-                                         "data": (address.value, False)}
-        self.bytes = torch.as_tensor(self, device=device)
-
-    def _check(self, lib, rc: int) -> None:
-        if rc != 0:
-            raise Refusal("machine", f"device memory of {self.size >> 20} MiB: {lib.vmm_error(rc).decode()}")
-
-
-def device_library():
-    lib = ctypes.CDLL(os.environ["CUDA_AGENT_DEVICE_LIB"])
-    lib.vmm_granularity.restype = ctypes.c_size_t
-    lib.vmm_error.restype = ctypes.c_char_p
-    lib.vmm_alloc.argtypes = [ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
-    lib.vmm_export.argtypes = [ctypes.c_uint64, ctypes.c_void_p]
-    return lib
+def room(tensors, alias=None) -> int:
+    return sum(round_up(span_bytes(t), ALIGN) for i, t in enumerate(tensors)
+               if isinstance(t, torch.Tensor) and not (alias and alias[i] >= 0))
 
 
 class Memory:
-    """Where every value of the signature lies, for each set; views on it; flush and sample."""
+    def __init__(self, device, inputs: list, in_alias: list[int], params: list, param_alias: list[int], outputs: list):
+        """inputs: leaves; outputs: eager's answer, whose values shape the poison."""
+        self.device = device
+        self.inputs, self.in_alias, self.params, self.param_alias = inputs, in_alias, params, param_alias
+        self.outputs = [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in outputs]
+        self.pools = [self._pool(t) for t in outputs]
+        self.slabs, self.snapshot, self.quiet_us = [], None, (0.0, 0.0)
 
-    def __init__(self, device: torch.device, inputs: list, params: list, param_alias: list[int], outputs: list):
-        self.device, self.cuda = device, device.type == "cuda"
-        self.inputs, self.params, self.outputs = inputs, params, outputs
-        self.param_alias = param_alias
-        self.lib = device_library() if self.cuda else None
-        if self.cuda:
-            torch.zeros(1, device=device)
-            rc = self.lib.vmm_open(device.index or 0)
-            if rc:
-                raise Refusal("machine", f"open the device: {self.lib.vmm_error(rc).decode()}")
-        self.snapshot = self.quiet_flush = None
-        self._flush_buffer = torch.empty(self._flush_bytes() // 8, dtype=torch.float64, device=device)
-
-    def _flush_bytes(self) -> int:
-        if self.cuda:
-            return max(L2_FLUSH_MIN, 2 * torch.cuda.get_device_properties(self.device).L2_cache_size)
-        return min(2 * last_level_cache(), 256 << 20)
-
-    def _need(self, tensors) -> int:
-        return sum(round_up(span_bytes(t), ALIGN) for t in tensors if isinstance(t, torch.Tensor))
-
-    def budget(self) -> int:
-        if self.cuda:
-            free, _ = torch.cuda.mem_get_info(self.device)
-            return int(free * 0.45)
-        return int(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 0.25)
+    # ---- places ----
 
     def bind(self, wanted: int) -> dict:
-        set_bytes = round_up(self._need(self.inputs) + self._need(self.outputs), BLOCK)
-        budget = self.budget()
+        set_bytes = round_up(room(self.inputs, self.in_alias) + room(self.outputs), BLOCK)
+        budget = self.device.set_budget()
         self.n_sets = max(1, min(wanted, budget // max(set_bytes, 1)))
         if set_bytes > budget * 2:
-            raise Refusal("machine", f"one set of inputs and outputs takes {set_bytes >> 20} MiB, "
-                                     f"{budget >> 20} MiB can be shared", "use a device with more memory, or smaller shapes")
-        make = (lambda n: DeviceSlab(n, self.lib, self.device)) if self.cuda else HostSlab
-        self.slabs = [make(self._need(self.params)), make(set_bytes * self.n_sets)]
-        self._place(set_bytes)
+            raise Refusal("machine", f"one set of inputs and outputs takes {set_bytes >> 20} MiB, {budget >> 20} MiB can be shared",
+                          "smaller shapes, or a machine with more memory")
+        self.slabs = [self.device.slab(room(self.params, self.param_alias)), self.device.slab(set_bytes * self.n_sets)]
+        self.param_place, _ = self._places(0, 0, self.params, self.param_alias)
+        self.set_place = []
+        for s in range(self.n_sets):
+            ins, at = self._places(1, s * set_bytes, self.inputs, self.in_alias)
+            self.set_place.append({"in": ins, "out": self._places(1, at, self.outputs, None)[0]})
         self._calibrate()
         return {"slabs": [{"bytes": s.size, "kind": s.kind} for s in self.slabs],
                 "param": self.param_place, "sets": self.set_place}
 
-    def _place(self, set_bytes: int) -> None:
-        self.param_place, at = [], 0
-        for t, alias in zip(self.params, self.param_alias):
-            if alias >= 0:
-                self.param_place.append(self.param_place[alias])
-                continue
-            self.param_place.append([0, at])
-            at += round_up(span_bytes(t), ALIGN)
-        self.set_place = []
-        for s in range(self.n_sets):
-            at, places = s * set_bytes, []
-            for t in self.inputs + self.outputs:
-                places.append([1, at] if isinstance(t, torch.Tensor) else None)
-                at += round_up(span_bytes(t), ALIGN) if isinstance(t, torch.Tensor) else 0
-            n = len(self.inputs)
-            self.set_place.append({"in": places[:n], "out": places[n:]})
+    def close(self) -> None:
+        """The descriptors; who has mapped them keeps the memory."""
+        for slab in self.slabs:
+            os.close(slab.fd)
+        self.slabs = []
 
-    def _view(self, place, like: torch.Tensor) -> torch.Tensor:
+    @staticmethod
+    def _places(slab: int, at: int, tensors, alias) -> tuple[list, int]:
+        places = []
+        for i, t in enumerate(tensors):
+            if not isinstance(t, torch.Tensor):
+                places.append(None)
+            elif alias and alias[i] >= 0:
+                places.append(places[alias[i]])
+            else:
+                places.append([slab, at])
+                at += round_up(span_bytes(t), ALIGN)
+        return places, at
+
+    def _view(self, place, example: torch.Tensor) -> torch.Tensor:
         slab, at = place
-        if like.numel() == 0:
-            return torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=self.device)
-        flat = self.slabs[slab].bytes[at:at + span_bytes(like)].view(like.dtype)
-        return flat.as_strided(like.shape, like.stride())
+        if example.numel() == 0:
+            return torch.empty_strided(example.shape, example.stride(), dtype=example.dtype, device=example.device)
+        whole = self.slabs[slab].bytes[at:at + span_bytes(example)].view(example.dtype)
+        return whole.as_strided(example.shape, example.stride())
 
     def input_views(self, s: int) -> list:
         return [self._view(p, t) if p else t for p, t in zip(self.set_place[s]["in"], self.inputs)]
@@ -136,44 +87,77 @@ class Memory:
     def output_views(self, s: int) -> list[torch.Tensor]:
         return [self._view(p, t) for p, t in zip(self.set_place[s]["out"], self.outputs)]
 
+    # ---- writing ----
+
+    def _copy(self, to: torch.Tensor, source: torch.Tensor) -> None:
+        if to.numel():
+            self.device.copy(raw(to), raw(source))
+
     def write_params(self, params: list[torch.Tensor]) -> None:
         for p, t, alias in zip(self.param_place, params, self.param_alias):
             if alias < 0:
-                self._view(p, t).copy_(t)
+                self._copy(self._view(p, t), t)
+
+    def write_inputs(self, s: int, leaves: list) -> None:
+        for view, leaf, alias in zip(self.input_views(s), leaves, self.in_alias):
+            if isinstance(leaf, torch.Tensor) and alias < 0:
+                self._copy(view, leaf)
+
+    def intact(self, s: int, leaves: list) -> bool:
+        return all(torch.equal(raw(v), raw(t)) for v, t in zip(self.input_views(s), leaves)
+                   if isinstance(t, torch.Tensor) and t.numel())
+
+    @staticmethod
+    def _pool(example: torch.Tensor) -> torch.Tensor:
+        """Values like the output's own, in another order: an output that was not written looks right at a glance."""
+        if not example.numel():
+            return example
+        values = example.detach().reshape(-1)[:POOL[example.device.type]].clone()
+        return values[torch.randperm(values.numel(), device=values.device)]
 
     def poison(self, s: int) -> None:
-        """Plausible wrong data: what an unwritten output would show."""
-        for t in self.output_views(s):
-            if t.dtype.is_floating_point:
-                if self.cuda or t.numel() < 1 << 16:
-                    t.normal_()
-                else:
-                    t.fill_(float(torch.randn(())))
-            elif t.dtype == torch.bool:
-                t.fill_(bool(torch.randint(2, ()) == 1))
-            elif not t.dtype.is_complex:
-                t.fill_(int(torch.randint(0, 100, ())))
-            else:
-                t.fill_(complex(float(torch.randn(())), 1.0))
+        for view, pool in zip(self.output_views(s), self.pools):
+            to, n = view.view(-1), pool.numel()
+            at = -POOL_STEP * secrets.randbelow(max(1, n // POOL_STEP))
+            while n and at < to.numel():
+                lo, hi = max(at, 0), min(at + n, to.numel())
+                if hi > lo:
+                    self._copy(to[lo:hi], pool[lo - at:hi - at])
+                at += n
 
-    def sync(self) -> None:
-        if self.cuda:
-            torch.cuda.synchronize(self.device)
+    def poison_and_flush(self, sets: list[int], poison: bool, flush: bool) -> None:
+        for s in sets if poison else ():
+            self.poison(s)
+        if flush:
+            self.device.flush()
 
-    def flush(self) -> float:
-        """Write, then read, a buffer of at least twice the last-level cache; microseconds it took."""
-        self.sync()
-        start = time.perf_counter()
-        if self.cuda:
-            self._flush_buffer.fill_(1.0)
-        for _ in range(2 if self.cuda else 1):
-            self._flush_buffer.sum()
-        self.sync()
-        return (time.perf_counter() - start) * 1e6
+    # ---- is somebody else computing? ----
 
     def _calibrate(self) -> None:
-        times = sorted(self.flush() for _ in range(15 if self.cuda else 3))
-        self.quiet_flush = times[len(times) // 2]
+        """The quiet time of a whole write for one set and for all, before any runner exists."""
+        leaves = [like(t) if isinstance(t, torch.Tensor) else t for t in self.inputs]
+
+        def once(sets) -> float:
+            def work():
+                for s in sets:
+                    self.write_inputs(s, leaves)
+                self.poison_and_flush(sets, True, True)
+            return timed(self.device, work)
+
+        def typical(sets) -> float:
+            once(sets)
+            times = sorted(once(sets) for _ in range(9 if self.device.voids else 1))
+            return times[len(times) // 2]
+
+        one = typical([0])
+        self.quiet_us = one, typical(list(range(self.n_sets))) if self.device.voids and self.n_sets > 1 else one
+        self.flush_us = sorted(timed(self.device, self.device.flush) for _ in range(5))[2]
+
+    def disturbed(self, us: float, n_sets: int) -> bool:
+        """Did this whole write of n sets take so much longer than a quiet one that somebody computes meanwhile?"""
+        one, all_sets = self.quiet_us
+        quiet = one + (all_sets - one) * (n_sets - 1) / max(1, self.n_sets - 1)
+        return self.device.voids and us > VOID_FACTOR * quiet + VOID_SLACK_US
 
     # ---- the sample ----
 
@@ -184,20 +168,18 @@ class Memory:
             for p, t in zip(self.set_place[s]["out"], self.outputs):
                 if t.numel():
                     blocks.update(range(p[1] // BLOCK, (p[1] + span_bytes(t) - 1) // BLOCK + 1))
-        ordered = torch.tensor(sorted(blocks), dtype=torch.int64)
-        n = max(min(64, len(ordered)), len(ordered) // 16)
-        chosen = ordered[torch.randperm(len(ordered))[:n]]
-        if len(ordered):
+        ordered, n = sorted(blocks), max(min(64, len(blocks)), len(blocks) // 16)
+        chosen = secrets.SystemRandom().sample(ordered, n)
+        if chosen:
             chosen[-1] = ordered[-1]  # work is often written last where the buffer ends
-        self.chosen = chosen.to(self.device)
+        self.chosen = torch.tensor(chosen, dtype=torch.int64, device=self.device.torch_device)
         whole = self.slabs[1].bytes
         self.blocks = whole[: len(whole) // BLOCK * BLOCK].view(-1, BLOCK).view(torch.int64)
-        self.last_sets = sets
 
     def sample(self) -> int:
         """One gather kernel; complete when this returns. No copy engine: it would not wait for the other context."""
         self.snapshot = self.blocks.index_select(0, self.chosen)
-        self.sync()
+        self.device.sync()
         return len(self.chosen)
 
     def settle(self) -> tuple[int, int]:
@@ -208,17 +190,3 @@ class Memory:
         stale = int((now != self.snapshot).any(1).sum())
         n, self.snapshot = len(self.chosen), None
         return stale, n
-
-
-def last_level_cache() -> int:
-    """Bytes of the largest cache that sysfs tells, 32 MiB where it tells nothing."""
-    base, best = "/sys/devices/system/cpu/cpu0/cache", 0
-    for i in range(8):
-        try:
-            with open(f"{base}/index{i}/size") as f:
-                text = f.read().strip()
-        except OSError:
-            continue
-        unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1], 1)
-        best = max(best, int(text.rstrip("KMG")) * unit)
-    return best or 32 << 20

@@ -4,7 +4,7 @@ import operator
 
 import torch
 
-from .load import DTYPES, Task, state_of, storage_key
+from .load import DTYPES, Task, storage_key
 
 CONST_MAX = 64
 
@@ -71,6 +71,9 @@ class Tracer:
 
     def run(self) -> dict:
         task = self.task
+        if task.carried:
+            raise RefusalError(f"the model keeps state between calls ('{task.carried[0]}')")
+        state = task.state()
         args = tuple(task.example) if isinstance(task.example, (list, tuple)) else (task.example,)
         kwargs = {}
         if isinstance(task.example, dict):
@@ -78,9 +81,9 @@ class Tracer:
         with torch.no_grad():
             exported = torch.export.export(task.model, args, kwargs, strict=False).run_decompositions()
         leaves = [v for _, v in task.leaves(task.example)]
-        inputs, params = [None] * len(leaves), [None] * len(state_of(task.model))
-        places = {storage_key(t): i for i, (_, t) in reversed(list(enumerate(state_of(task.model))))}
-        names = {n: i for i, (n, _) in enumerate(state_of(task.model))}
+        inputs, params = [None] * len(leaves), [None] * len(state)
+        places = {storage_key(t): i for i, (_, t) in reversed(list(enumerate(state)))}
+        names = {n: i for i, (n, _) in enumerate(state)}
         specs = {s.arg.name: s for s in exported.graph_signature.input_specs if hasattr(s.arg, "name")}
         user = iter(range(len(leaves)))
         for node in exported.graph.nodes:

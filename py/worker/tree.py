@@ -16,7 +16,7 @@ def rebuild(like, leaves):
     if isinstance(like, tuple) and hasattr(like, "_fields"):
         return type(like)(*(rebuild(v, leaves) for v in like))
     if isinstance(like, (list, tuple)):
-        return type(like)(rebuild(v, leaves) for v in like)
+        return (tuple if isinstance(like, tuple) else list)(rebuild(v, leaves) for v in like)
     if isinstance(like, dict):
         return {k: rebuild(v, leaves) for k, v in like.items()}
     return next(leaves)
