@@ -98,17 +98,14 @@ static void ready_calls(struct runner *r)
     }
 }
 
-void runner_sizes(struct runner *r, struct ca_msg *m)
+/* Asks with shapes only: no data exists yet, parameters included. */
+static bool ask_sizes(struct runner *r)
 {
-    if (r->forward == NULL || r->scratch != NULL || r->keep != NULL) {
-        answer(m, CA_REFUSED, "sizes before code, or twice");
-        return;
-    }
-    /* No data yet: parameters too have shapes only. */
-    struct ca_value *param = r->param;
     struct ca_value *shapes = calloc((size_t)r->plan.n_param + 1, sizeof *shapes);
-    for (int i = 0; shapes != NULL && i < r->plan.n_param; i++) {
-        shapes[i] = param[i];
+    if (shapes == NULL)
+        return false;
+    for (int i = 0; i < r->plan.n_param; i++) {
+        shapes[i] = r->param[i];
         shapes[i].data = NULL;
     }
     struct ca_call c = call_bare(r);
@@ -116,12 +113,33 @@ void runner_sizes(struct runner *r, struct ca_msg *m)
     r->scratch_bytes = r->scratch_size ? r->scratch_size(&c) : 0;
     r->keep_bytes = r->keep_size ? r->keep_size(&c) : 0;
     free(shapes);
+    return true;
+}
+
+void runner_sizes(struct runner *r, struct ca_msg *m)
+{
+    if (r->forward == NULL || r->sized) {
+        answer(m, CA_REFUSED, "sizes before code, or twice");
+        return;
+    }
+    r->sized = true;
+    if (!ask_sizes(r)) {
+        answer(m, CA_NO_MEMORY, "no room for the shapes");
+        m->a = (uint64_t)r->plan.n_param * sizeof(struct ca_value);
+        return;
+    }
     m->a = r->scratch_bytes;
     m->b = r->keep_bytes;
-    if (!room(r, r->scratch_bytes, &r->scratch) || !room(r, r->keep_bytes, &r->keep))
-        answer(m, CA_NO_MEMORY, "no room for scratch (%zu bytes) and keep (%zu bytes)",
-               r->scratch_bytes, r->keep_bytes);
-    ready_calls(r);
+    if (room(r, r->scratch_bytes, &r->scratch) && room(r, r->keep_bytes, &r->keep)) {
+        r->ready = r->setup == NULL;
+        ready_calls(r);
+        return;
+    }
+    answer(m, CA_NO_MEMORY, "no room for scratch (%zu bytes) and keep (%zu bytes)",
+           r->scratch_bytes, r->keep_bytes);
+    m->a = r->scratch_bytes + r->keep_bytes;
+    if (m->a < r->scratch_bytes)
+        m->a = UINT64_MAX;
 }
 
 static bool device_failed(struct runner *r, struct ca_msg *m, const char *when)
@@ -136,19 +154,23 @@ static bool device_failed(struct runner *r, struct ca_msg *m, const char *when)
 
 void runner_setup(struct runner *r, struct ca_msg *m)
 {
-    if (r->forward == NULL) {
-        answer(m, CA_REFUSED, "setup before code");
+    /* Where there was no room for scratch or keep, there are no calls. */
+    if (!r->sized || r->call[0].version == 0) {
+        answer(m, CA_REFUSED, "setup before sizes");
         return;
     }
     if (r->state != NULL && r->teardown != NULL)
         r->teardown(r->state);
     r->state = NULL;
+    r->ready = false;
     struct ca_call c = call_bare(r);
     int rc = r->setup ? r->setup(&c, &r->state) : 0;
     if (rc != 0) {
         answer(m, CA_CALL_FAILED, "ca_setup returned %d", rc);
         m->a = (uint64_t)rc;
+        r->state = NULL; /* who fails frees what is its own */
     } else if (!device_failed(r, m, "ca_setup")) {
+        r->ready = true;
         ready_calls(r);
     }
 }
@@ -171,8 +193,8 @@ static uint64_t span_ns(struct runner *r, uint64_t t0)
 
 void runner_go(struct runner *r, struct ca_msg *m)
 {
-    if (r->forward == NULL || m->a < 1 || m->a > CA_SETS_MAX) {
-        answer(m, CA_REFUSED, "go before code, or too many calls");
+    if (!r->ready || m->a < 1 || m->a > CA_SETS_MAX) {
+        answer(m, CA_REFUSED, "go before sizes and setup, or too many calls");
         return;
     }
     for (uint64_t i = 0; i < m->a; i++)

@@ -28,6 +28,7 @@ struct runner {
     struct ca_call *call;        /* one for each set, ready to go */
 
     void *code;
+    bool sized, ready; /* after ca_scratch and ca_keep; after ca_setup */
     size_t (*scratch_size)(const struct ca_call *);
     size_t (*keep_size)(const struct ca_call *);
     int (*setup)(const struct ca_call *, void **);
