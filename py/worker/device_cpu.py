@@ -74,7 +74,7 @@ class CpuDevice:
                 "total_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), "clocks": f"{cores} cores", "throttle": ""}
 
     def health(self) -> dict:
-        return {"clocks": "", "throttle": "", "temperature": "", "foreign_processes": 0}
+        return {"clocks": "", "throttle": "", "temperature": ""}
 
     def spin(self) -> float:
         raise NotImplementedError("only on cuda")

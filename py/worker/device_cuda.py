@@ -105,7 +105,7 @@ class CudaDevice:
     def health(self) -> dict:
         sm, mem, why, hot = query_nvidia("clocks.sm,clocks.mem,clocks_event_reasons.active,temperature.gpu",
                                          self.torch_device.index)
-        return {"clocks": f"sm {sm} MHz, memory {mem} MHz", "throttle": why, "temperature": hot, "foreign_processes": 0}
+        return {"clocks": f"sm {sm} MHz, memory {mem} MHz", "throttle": why, "temperature": hot}
 
     def spin(self) -> float:
         """A kernel of known cycles; its device time in microseconds."""

@@ -260,7 +260,7 @@ class Server:
 
     def probe(self, ask: dict) -> dict:
         times = sorted(timed(self.device, self.device.flush) for _ in range(5))
-        return self.device.health() | {"sentinel_us": times[2], "sentinel_quiet_us": self.memory.flush_us, "healthy": True}
+        return self.device.health() | {"sentinel_us": times[2], "sentinel_quiet_us": self.memory.flush_us}
 
     # ---- one question, one answer ----
 

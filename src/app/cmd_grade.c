@@ -89,11 +89,6 @@ static enum err_code grade_rounds(struct arena *a, struct exam *x, const struct 
         int64_t t0 = clock_ms();
         if (exam_grade(x, &w->candidate, &opt, v, err) != OK)
             return err_within(err, "grade");
-        if (options.against == 0 && until == GRADE_TIME) {
-            int best = reward_milestone(v, AGAINST_BEST);
-            if (best < v->reward_milestone) /* the exam's lower one (short cpu tasks) stands */
-                v->reward_milestone = best;
-        }
         if (print_verdict(a, v, err) != OK)
             return err->code;
         if (rounds > 1)

@@ -20,6 +20,7 @@ enum err_code session_config(struct arena *a, const struct session_options *o,
     bool device_here = path_exists("/dev/nvidiactl") && path_exists("/dev/nvidia0");
     const char *home = NULL;
     *cfg = (struct exam_config){ .preset = (enum preset)o->preset,
+                                 .against = o->against == 0 ? AGAINST_BEST : AGAINST_PAPER,
                                  .threads = (int)o->threads,
                                  .device = (int)o->device,
                                  .max_autotune = o->max_autotune,

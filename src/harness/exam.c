@@ -275,11 +275,18 @@ static int allowed_cores(void)
 static enum err_code open_steps(struct exam *x, struct err *err)
 {
     struct box_facts box;
-    if (box_probe(&box, err) != OK || start_worker(x, err) != OK)
+    if (box_probe(&box, err) != OK)
+        return err->code;
+    if (x->cfg.target == TARGET_CUDA &&
+        exam_refuse_mps(getenv("CUDA_MPS_PIPE_DIRECTORY"), err) != OK)
+        return err->code;
+    if (start_worker(x, err) != OK)
         return err->code;
     toolchain_find(&x->arena, worker_site(x->worker), &x->tools);
     find_libraries(x);
     if (build_both(x, err) != OK)
+        return err->code;
+    if (exam_lock(x, HOLD_TOGETHER, err) != OK)
         return err->code;
     if (load(x, err) != OK)
         return err_within(err, "task '%s'", x->task.name);
@@ -365,7 +372,11 @@ const json_t *exam_hello(const struct exam *x)
 
 enum err_code exam_check(struct exam *x, json_t **ret, struct err *err)
 {
-    return worker_ask(x->worker, "check", NULL, CHECK_MS, NULL, ret, err);
+    if (exam_lock(x, HOLD_TOGETHER, err) != OK)
+        return err->code;
+    enum err_code code = worker_ask(x->worker, "check", NULL, CHECK_MS, NULL, ret, err);
+    exam_unlock(x);
+    return code;
 }
 
 enum err_code exam_trace(struct exam *x, json_t **ret, struct err *err)

@@ -21,6 +21,7 @@
 struct exam_config {
     enum target target;
     enum preset preset;
+    enum against against; /* the gate of the milestone */
     const char *python;            /* absolute path of a python3 that imports torch */
     int threads;                   /* CPU threads for every arm; 0: all allowed cores */
     int device;                    /* CUDA ordinal */

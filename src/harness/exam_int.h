@@ -19,6 +19,7 @@ struct pytorch_arm {
     const char *shown; /* "compile+tf32" */
     bool cuda_only, on_demand;
     bool known; /* measured, or found not to run */
+    bool right; /* by the rule that candidates are judged by: else it is no rival */
     struct samples samples;
     struct arm_time time; /* windows == 0: does not run here */
 };
@@ -62,6 +63,11 @@ enum exam_hold { HOLD_TOGETHER, HOLD_ALONE };
 MUST_USE
 enum err_code exam_lock(struct exam *x, enum exam_hold hold, struct err *err);
 void exam_unlock(struct exam *x);
+
+/* ERR_MISSING when an MPS daemon listens in `dir` (NULL or "": its default): it runs all contexts
+ * as one, and no window could tell who computes. */
+MUST_USE
+enum err_code exam_refuse_mps(const char *dir, struct err *err);
 MUST_USE
 enum err_code exam_revive(struct exam *x, struct err *err); /* after the worker died */
 MUST_USE

@@ -1,5 +1,6 @@
 /* One grading: build, load, verify, time; and whose fault a failure is. */
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -11,6 +12,9 @@
 #define READY_MS 60000
 #define LOAD_MS 30000
 #define SETUP_MS 60000
+#define SENTINEL_SLOW 1.25
+#define SENTINEL_TRIES 4
+#define SENTINEL_WAIT_MS 300
 
 bool reply_failed(const struct runner_reply *r)
 {
@@ -107,6 +111,7 @@ static void fill_static(struct exam *x, const struct candidate *c, struct verdic
     store_id(id);
     *v = (struct verdict){ .target = c->target,
                            .preset = x->cfg.preset,
+                           .against = x->cfg.against,
                            .precision = PREC_NONE,
                            .status = VERDICT_UNDECIDED };
     snprintf(v->id, sizeof v->id, "%s", id);
@@ -154,7 +159,8 @@ static enum err_code build(struct exam *x, const struct candidate *c, struct ver
     return OK;
 }
 
-static enum err_code health(struct exam *x, struct verdict *v, struct err *err)
+/* One look at the device; *ret_slow: how its sentinel compares with the quiet one. */
+static enum err_code probe(struct exam *x, struct verdict *v, double *ret_slow, struct err *err)
 {
     own_json answer = NULL;
     struct str clocks, throttle;
@@ -167,9 +173,24 @@ static enum err_code health(struct exam *x, struct verdict *v, struct err *err)
         return err_within(err, "probe the device");
     snprintf(v->clocks, sizeof v->clocks, "%.*s", STR_FMT(clocks));
     snprintf(v->throttle, sizeof v->throttle, "%.*s", STR_FMT(throttle));
-    if (x->cfg.target == TARGET_CUDA && now > quiet * 1.25)
-        verdict_note(v, "the sentinel took %.0f us, quiet %.0f us", now, quiet);
+    *ret_slow = quiet > 0 ? now / quiet : 1;
     return OK;
+}
+
+/* A device that stays slower than it was does not measure: neither a verdict nor a baseline. */
+static enum err_code health(struct exam *x, struct verdict *v, struct err *err)
+{
+    double slow = 0;
+    for (int tries = 0; tries < SENTINEL_TRIES; tries++) {
+        if (probe(x, v, &slow, err) != OK)
+            return err->code;
+        if (x->cfg.target == TARGET_CPU || slow < SENTINEL_SLOW)
+            return OK;
+        poll(NULL, 0, SENTINEL_WAIT_MS);
+    }
+    err_raise(err, ERR_CUDA,
+              "the device has become slower: its sentinel takes %.2f x its quiet time", slow);
+    return err_hint(err, "wait until it is cool and nobody else computes on it, then grade again");
 }
 
 /* Load, set up and verify beside others that do the same. *ret_pass: there is something to time. */
@@ -230,7 +251,7 @@ static void reward(struct exam *x, struct verdict *v)
 {
     double us = v->time_us[ARM_CANDIDATE].median;
     v->floor_share = us > 0 ? v->floor_us / us : 0;
-    v->reward_milestone = reward_milestone(v, AGAINST_PAPER);
+    v->reward_milestone = reward_milestone(v, v->against);
     if (x->cfg.target == TARGET_CPU && x->arm[0].time.windows > 0 && x->arm[0].time.median < 5000 &&
         v->reward_milestone > 1)
         v->reward_milestone = 1;

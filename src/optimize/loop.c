@@ -160,7 +160,7 @@ enum err_code loop_settle(struct loop *l, struct err *err)
     if (best == NULL)
         return dir_remove(l->best_dir, err); /* what lay there failed its second look */
     l->res->best = *best->v;
-    l->res->beats = l->res->confirmed && optimize_beats(best->v, l->cfg->against);
+    l->res->beats = l->res->confirmed && optimize_beats(best->v, l->cfg->exam.against);
     return l->written == best->v ? OK : best_write(l, best, err);
 }
 
@@ -199,10 +199,6 @@ static enum err_code candidate_grade(struct loop *l, struct candidate *c, bool q
     if (exam_grade(l->exam, c, &opt, ret, err) != OK)
         return err->code;
     memcpy(ret->candidate_hash, c->hash, sizeof ret->candidate_hash);
-    int milestone = reward_milestone(ret, l->cfg->against);
-    if (milestone < ret->reward_milestone) /* the exam's own may be lower: a clock too coarse */
-        ret->reward_milestone = milestone;
-    ret->reward_speedup = reward_speedup(ret);
     enum err_code code = verdict_keep(l, c, ret, !quick, err);
     budget_refresh(l);
     return code;

@@ -33,7 +33,7 @@ static json_t *start_event(const struct loop *l)
                      "task", "hash", cfg->task->hash, "name", cfg->task->name, "author",
                      cfg->author->name, "target", target_name(cfg->exam.target), "preset",
                      preset_name(cfg->exam.preset), "against",
-                     cfg->against == AGAINST_BEST ? "best" : "paper", "seconds", cfg->seconds,
+                     cfg->exam.against == AGAINST_BEST ? "best" : "paper", "seconds", cfg->seconds,
                      "product", CA_VERSION_TEXT);
 }
 

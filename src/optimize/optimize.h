@@ -26,7 +26,6 @@ struct optimize_config {
     const struct author_ops *author;
     const char *out;
     double seconds; /* for the author; the last confirmation comes on top */
-    enum against against;
     bool fresh;                    /* set an old log aside */
     bool no_check;                 /* the task is known to be sound: do not look */
     void (*say)(const char *line); /* progress; NULL: silence */

@@ -129,7 +129,7 @@ void optimize_print(const struct optimize_config *cfg, const struct optimize_res
     else if (r->found)
         verdict = r->beats ? "verified and more than 5% faster" : "verified, not faster by 5%";
     buf_addf(b, "%s, author %s, gate: %s\n%s%s\n\n", cfg->task->name, cfg->author->name,
-             gate_name(cfg->against), r->stopped ? "interrupted; " : "", verdict);
+             gate_name(cfg->exam.against), r->stopped ? "interrupted; " : "", verdict);
     rows_print(r, b);
     buf_addf(b, "\n%d graded now, %d answered from the log, %d verified in all\n", r->attempts,
              r->reused, r->passed);
@@ -154,7 +154,7 @@ json_t *optimize_json(const struct optimize_config *cfg, const struct optimize_r
                           "schema", "cuda-agent/optimize/1", "run", r->run, "task", "hash",
                           cfg->task->hash, "name", cfg->task->name, "author", cfg->author->name,
                           "target", target_name(cfg->exam.target), "gate",
-                          cfg->against == AGAINST_BEST ? "best" : "paper", "beats", r->beats,
+                          cfg->exam.against == AGAINST_BEST ? "best" : "paper", "beats", r->beats,
                           "confirmed", r->confirmed, "stopped", r->stopped, "attempts", r->attempts,
                           "reused", r->reused, "passed", r->passed);
     json_object_set_new(j, "traced", json_boolean(r->traced));

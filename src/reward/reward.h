@@ -10,8 +10,6 @@
 
 #include "task/verdict.h"
 
-enum against { AGAINST_PAPER, AGAINST_BEST }; /* eager and compile; or best-of-PyTorch too */
-
 #define MILESTONE_RATIO (1.0 / 0.95)
 
 int reward_milestone(const struct verdict *v, enum against against);

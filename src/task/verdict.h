@@ -50,6 +50,8 @@ enum preset {
 #undef X
 };
 
+enum against { AGAINST_PAPER, AGAINST_BEST }; /* eager and compile; or best-of-PyTorch too */
+
 enum arm { ARM_CANDIDATE, ARM_EAGER, ARM_COMPILE, ARM_BEST, ARM_COUNT };
 
 struct arm_time { /* microseconds per call; n == 0: not measured */
@@ -91,6 +93,7 @@ struct verdict {
     double setup_ms;
     int64_t keep_bytes;
     struct ratio vs_eager, vs_compile, vs_best;
+    enum against against; /* what the milestone is paid against */
     int reward_milestone; /* -1, 1, 2, 3 */
     double reward_speedup;
     int64_t floor_bytes;

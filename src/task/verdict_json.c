@@ -38,6 +38,11 @@ static const char *preset_at(int i)
     return preset_name((enum preset)i);
 }
 
+static const char *against_at(int i)
+{
+    return i == AGAINST_BEST ? "best" : "paper";
+}
+
 static const char *target_at(int i)
 {
     return target_name((enum target)i);
@@ -96,6 +101,7 @@ static const struct member members[] = {
     RATIO("vs_eager", vs_eager),
     RATIO("vs_compile", vs_compile),
     RATIO("vs_best", vs_best),
+    ENUM("reward", "against", against, against_at, AGAINST_BEST + 1),
     INT("reward", "milestone", reward_milestone),
     REAL("reward", "speedup", reward_speedup),
     LONG("floor", "bytes", floor_bytes),

@@ -108,7 +108,8 @@ void verdict_print(const struct verdict *v, struct buf *b)
                  "precision", precision_name(v->precision), v->rel_l2, preset_name(v->preset),
                  v->tol_used, v->n_checks);
     times_print(v, b);
-    buf_addf(b, "  %-11s %d", "reward", v->reward_milestone);
+    buf_addf(b, "  %-11s %d against %s", "reward", v->reward_milestone,
+             v->against == AGAINST_BEST ? "best-of-PyTorch" : "eager and compile");
     if (v->reward_speedup > 0)
         buf_addf(b, "   (raw speed-up over compile %.2f)", v->reward_speedup);
     buf_addz(b, "\n");

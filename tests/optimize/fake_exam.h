@@ -129,7 +129,7 @@ enum err_code exam_grade(struct exam *x, const struct candidate *c, const struct
         ret->status = VERDICT_WRONG;
     else
         passed(ret, us);
-    ret->reward_milestone = reward_milestone(ret, AGAINST_PAPER);
+    ret->reward_milestone = reward_milestone(ret, AGAINST_BEST);
     return OK;
 }
 

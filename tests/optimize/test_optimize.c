@@ -75,12 +75,12 @@ static int begin(void **state)
     refused = 0;
     if (dir_temp(&f.a, "/tmp", "optimize", &f.dir, &f.err) != OK)
         return -1;
-    f.cfg = (struct optimize_config){ .exam = { .target = TARGET_CPU },
+    f.cfg = (struct optimize_config){ .exam = { .target = TARGET_CPU,
+                                                .against = AGAINST_BEST },
                                       .task = &task,
                                       .author = &scripted,
                                       .out = path_join(&f.a, f.dir, "out"),
-                                      .seconds = 60,
-                                      .against = AGAINST_BEST };
+                                      .seconds = 60 };
     *state = &f;
     return 0;
 }
