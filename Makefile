@@ -2,7 +2,7 @@
 HOME_DIR := $(or $(CUDA_AGENT_HOME),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cuda-agent)
 BIN := build/release/bin
 
-.PHONY: all setup demo check check-gpu dist format clean help
+.PHONY: all setup demo check check-gpu bench dist format clean help
 
 all: setup ## build the release binaries (brings what is missing)
 	@cmake --preset release >/dev/null
@@ -21,6 +21,10 @@ check: ## all tests; ends with "N passed, N failed"
 check-gpu: all ## the exam's rows on this machine's GPU
 	@cmake --build --preset release --target exam_rows >/dev/null
 	@tools/check_gpu.sh $(BIN)
+
+bench: all ## a warm round beside the usual harness, and what box and call cost (on the GPU where there is one)
+	@cmake --build --preset release --target bench_grade bench_overhead >/dev/null
+	@bench/grade.sh $(BIN) $(if $(wildcard /dev/nvidia0),cuda,cpu)
 
 dist: all ## a tarball that runs without root: build/cuda-agent.tar.gz
 	@tools/dist.sh $(BIN)
