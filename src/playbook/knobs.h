@@ -9,9 +9,15 @@ struct knobs {
     int vec;        /* cuda: neighbours in one access, as far as a kernel allows */
     int block;      /* cuda: threads of a pointwise block */
     int per_thread; /* cuda: packs of a row that one thread holds */
+    int rows;       /* cuda: rows of a block where a warp takes a row */
+    int unroll;     /* cuda: packs of a pointwise thread; cpu: above 1, loops are unrolled */
+    int simd_bits;  /* cpu: width of vectors that gcc prefers; 0: its own choice */
+    int chunk;      /* cpu: rows that a thread takes at once; 0: an equal share */
     int tf32;       /* cuda: tensor cores for fp32 products */
     int fast_math;  /* the `// ca: fast-math` line */
 };
+
+extern const struct knobs knobs_safe; /* where the search begins: right on every plan */
 
 /* Readable source of the whole plan, as one file of the candidate. ERR_LIMIT. */
 MUST_USE
@@ -31,6 +37,10 @@ const char *template_pointer(struct arena *a, const struct plan *plan, int leaf,
 const char *template_out_pointer(struct arena *a, const struct plan *plan, int buffer,
                                  const char *c_type);
 void template_tail(struct buf *b, const struct plan *plan, const char *prefix);
+
+/* The finished text, indented by its braces; directives and comments stay as they are. */
+MUST_USE
+enum err_code template_done(struct arena *a, struct buf *b, struct str *ret, struct err *err);
 
 /* Rows of a matrix product as a library wants them. */
 struct gemm {

@@ -22,11 +22,16 @@ static const struct knob_row space[] = {
     { "tf32", AT(tf32), { 1, -1 }, true, false, true, false },
     { "fast-math", AT(fast_math), { 1, -1 }, true, true, false, false },
     { "packs per thread", AT(per_thread), { 2, 8, 1, -1 }, true, false, false, true },
+    { "rows per block", AT(rows), { 4, 16, -1 }, true, false, false, true },
+    { "packs at once", AT(unroll), { 2, 4, -1 }, true, false, false, false },
+    { "bits of a vector", AT(simd_bits), { 512, 256, -1 }, false, true, false, false },
+    { "unrolled loops", AT(unroll), { 2, -1 }, false, true, false, true },
+    { "rows at once", AT(chunk), { 1, 16, -1 }, false, true, false, true },
     { "threads per block", AT(block), { 128, 512, -1 }, true, false, false, false },
     { "neighbours per access", AT(vec), { 2, 8, -1 }, true, false, false, false },
 };
 
-static const struct knobs safe = { .vec = 4, .block = 256, .per_thread = 4 };
+const struct knobs knobs_safe = { .vec = 4, .block = 256, .per_thread = 4, .rows = 8, .unroll = 1 };
 
 struct author {
     struct author_ctx *ctx;
@@ -119,14 +124,14 @@ static enum err_code author(struct author *b, struct err *err)
     if (plan_program(&b->program, b->ctx->target == TARGET_CUDA, b->plan, err) != OK)
         return err->code;
     say(b, "%d operators become %d kernels", graph.n_nodes, b->plan->n_kernels);
-    if (try_knobs(b, &safe, true, &us, err) != OK)
+    if (try_knobs(b, &knobs_safe, true, &us, err) != OK)
         return err->code;
     if (us == 0) {
         say(b, "the safe variant is %s: %s", verdict_status_name(b->verdict->status),
             b->verdict->reason);
         us = 1e300;
     }
-    return tune(b, safe, us, err);
+    return tune(b, knobs_safe, us, err);
 }
 
 static enum err_code run(struct author_ctx *ctx, struct err *err)

@@ -75,6 +75,40 @@ void template_tail(struct buf *b, const struct plan *plan, const char *prefix)
             prefix, (long long)plan->keep_bytes);
 }
 
+static bool headless(struct str line)
+{
+    bool branch =
+        str_starts(line, S("for (")) || str_starts(line, S("if (")) || str_eq(line, S("else"));
+    return branch && line.len > 0 && line.ptr[line.len - 1] != '{' &&
+           line.ptr[line.len - 1] != ';' && line.ptr[line.len - 1] != '}';
+}
+
+enum err_code template_done(struct arena *a, struct buf *b, struct str *ret, struct err *err)
+{
+    struct str text, line;
+    struct buf out = { .arena = a, .max = 2 * TEMPLATE_MAX };
+    int depth = 0, extra = 0;
+    bool verbatim = false; /* in a directive that goes on, or in a comment */
+    if (buf_done(b, &text, err) != OK)
+        return err->code;
+    while (str_cut(&text, '\n', &line)) {
+        bool directive = verbatim || str_starts(line, S("#")) || str_starts(line, S(" *"));
+        verbatim = directive && line.len > 0 && line.ptr[line.len - 1] == '\\';
+        if (directive || line.len == 0) {
+            buf_addf(&out, "%.*s\n", STR_FMT(line));
+            continue;
+        }
+        while (line.len > 0 && line.ptr[0] == ' ')
+            line = str_drop(line, 1);
+        int close = line.len > 0 && line.ptr[0] == '}';
+        buf_addf(&out, "%*s%.*s\n", 4 * (depth - close + extra), "", STR_FMT(line));
+        for (size_t i = 0; i < line.len; i++)
+            depth += line.ptr[i] == '{' ? 1 : line.ptr[i] == '}' ? -1 : 0;
+        extra = headless(line) ? extra + 1 : 0;
+    }
+    return buf_done(&out, ret, err);
+}
+
 void template_gemm(const struct plan *plan, const struct kernel *k, struct gemm *ret)
 {
     const struct term *t = &plan->p->term[k->sink];

@@ -1,4 +1,5 @@
 /* C with OpenMP: rows in parallel, columns in vectors. */
+#include <ctype.h>
 #include <stdio.h>
 
 #include "playbook/emit.h"
@@ -11,6 +12,7 @@ struct writer {
     struct arena *arena;
     struct buf *out;
     const struct plan *plan;
+    const struct knobs *knobs;
     size_t printed; /* of e.outer */
 };
 
@@ -91,8 +93,12 @@ static void rows(struct writer *w, const struct kernel *k, const char *name)
     store(w, &e, &inside);
     signature(w, &e, name);
     bool alone = e.n_stages == 0 && k->rows < 8 && !k->row_only;
-    buf_addf(w->out, "%sfor (long long row = 0; row < %lld; row++) {\n",
-             alone ? "" : "#pragma omp parallel for schedule(static)\n", (long long)k->rows);
+    const char *share = "#pragma omp parallel for schedule(static)\n";
+    if (w->knobs->chunk > 0)
+        share =
+            arena_fmt(w->arena, "#pragma omp parallel for schedule(static, %d)\n", w->knobs->chunk);
+    buf_addf(w->out, "%sfor (long long row = 0; row < %lld; row++) {\n", alone ? "" : share,
+             (long long)k->rows);
     buf_add(w->out, (struct str){ inside.ptr, inside.len });
     buf_addz(w->out, "}\n}\n\n");
 }
@@ -176,6 +182,34 @@ static bool uses(const struct plan *plan, const char *dtype, enum kernel_kind ki
     return false;
 }
 
+/* glibc has vector variants of these (libmvec, 4 ulp) but declares them only under fast-math,
+ * whose other licences make infinities wrong. */
+static void vector_math(struct buf *b, const struct program *p)
+{
+    static const struct {
+        const char *name, *glibc; /* from which version on */
+    } all[] = { { "expf", "2, 22" },   { "logf", "2, 22" },   { "sinf", "2, 22" },
+                { "cosf", "2, 22" },   { "tanhf", "2, 35" },  { "erff", "2, 35" },
+                { "log1pf", "2, 35" }, { "expm1f", "2, 35" }, { "log2f", "2, 35" },
+                { "exp2f", "2, 35" },  { "tanf", "2, 35" },   { "sinhf", "2, 35" },
+                { "coshf", "2, 35" },  { "atanf", "2, 35" },  { "asinf", "2, 35" },
+                { "acosf", "2, 35" } };
+    for (size_t i = 0; i < COUNT(all); i++) {
+        bool used = false;
+        for (int t = 0; t < p->n && !used; t++) {
+            const char *at =
+                p->term[t].kind == TERM_POINT ? strstr(p->term[t].form, all[i].name) : NULL;
+            used = at != NULL && at[strlen(all[i].name)] == '(' &&
+                   (at == p->term[t].form || !isalnum((unsigned char)at[-1]));
+        }
+        if (used)
+            buf_addf(b,
+                     "#if defined __x86_64__ && __GLIBC_PREREQ(%s)\n#pragma omp declare simd "
+                     "notinbranch\nfloat %s(float);\n#endif\n",
+                     all[i].glibc, all[i].name);
+    }
+}
+
 static const char bf16_helpers[] =
     "static inline float bf16_float(uint16_t b)\n{\n    const uint32_t bits = (uint32_t)b << 16;\n "
     "   float f;\n"
@@ -190,12 +224,17 @@ enum err_code template_cpu(struct arena *a, const struct plan *plan, const struc
                            const char *task, struct str *ret, struct err *err)
 {
     struct buf b = { .arena = a, .max = TEMPLATE_MAX };
-    struct writer w = { a, &b, plan, 0 };
+    struct writer w = { a, &b, plan, k, 0 };
     template_head(&b, task, k->fast_math);
     buf_addz(&b, "#include <math.h>\n#include <stdbool.h>\n#include <string.h>\n");
     if (uses(plan, NULL, KERNEL_MATMUL))
         buf_addz(&b, "\n#include <cblas.h>\n");
+    if (k->simd_bits > 0)
+        buf_addf(&b, "\n#pragma GCC target(\"prefer-vector-width=%d\")\n", k->simd_bits);
+    if (k->unroll > 1)
+        buf_addz(&b, "\n#pragma GCC optimize(\"unroll-loops\")\n");
     buf_addz(&b, "\n");
+    vector_math(&b, plan->p);
     if (uses(plan, "bf16", KERNEL_ROWS))
         buf_addz(&b, bf16_helpers);
     for (int i = 0; i < plan->n_kernels; i++) {
@@ -217,5 +256,5 @@ enum err_code template_cpu(struct arena *a, const struct plan *plan, const struc
     buf_addz(&b, "int ca_forward(const struct ca_call *c)\n{\n");
     calls(&w, false);
     buf_addz(&b, "return 0;\n}\n");
-    return buf_done(&b, ret, err);
+    return template_done(a, &b, ret, err);
 }

@@ -5,8 +5,7 @@
 #include "playbook/knobs.h"
 
 #define WARP 32
-#define ROWS_A_BLOCK 8 /* when a warp takes a row */
-#define HELD_MAX 64    /* values of a row that one thread may hold in registers */
+#define HELD_MAX 64 /* values of a row that one thread may hold in registers */
 #define BIG ((int64_t)1 << 30)
 
 struct writer {
@@ -96,10 +95,12 @@ static void pointwise(struct writer *w, const struct kernel *k, const char *name
     emit_init(&e, w->arena, w->plan, k, true, vec_of(w, k));
     const char *value = emit_sink(&e), *type = index_type(k);
     signature(w, &e, name, w->knobs->block);
-    buf_addf(
-        w->out,
-        "const %s first = (blockIdx.x * (%s)%d + threadIdx.x) * %d;\nif (first >= %lld)\nreturn;\n",
-        type, type, w->knobs->block, e.vec, (long long)(k->rows * k->cols));
+    buf_addf(w->out,
+             "#pragma unroll\nfor (int u = 0; u < %d; u++) {\n"
+             "const %s first = ((blockIdx.x * (%s)%d + u) * %d + threadIdx.x) * %d;\nif (first >= "
+             "%lld)\nreturn;\n",
+             w->knobs->unroll, type, type, w->knobs->unroll, w->knobs->block, e.vec,
+             (long long)(k->rows * k->cols));
     if (k->rows > 1)
         buf_addf(w->out, "const %s row = first / %lld, c = first %% %lld;\n", type,
                  (long long)k->cols, (long long)k->cols);
@@ -108,7 +109,7 @@ static void pointwise(struct writer *w, const struct kernel *k, const char *name
     text(w, &e.outer, 0, e.outer.len);
     pack_loads(w, &e, NULL);
     write_lanes(w, &e, value, e.body.ptr, e.body.len);
-    buf_addz(w->out, "}\n\n");
+    buf_addz(w->out, "}\n}\n\n");
 }
 
 /* ---- rows with reductions ---- */
@@ -144,8 +145,8 @@ static void loop_open(struct writer *w, const struct emit *e, const struct row_s
                  "%d;\nif (c < %lld) {\n",
                  s->held, s->threads, s->vec, (long long)e->kernel->cols);
     else
-        buf_addf(w->out, "for (int c = lane * %d; c < %lld; c += %d) {\n{\n", s->vec,
-                 (long long)e->kernel->cols, s->threads * s->vec);
+        buf_addf(w->out, "#pragma unroll %d\nfor (int c = lane * %d; c < %lld; c += %d) {\n{\n",
+                 w->knobs->unroll, s->vec, (long long)e->kernel->cols, s->threads * s->vec);
     if (s->held == 0)
         pack_loads(w, e, NULL);
 }
@@ -200,7 +201,7 @@ static void rows(struct writer *w, const struct kernel *k, const char *name)
         if (i < e.n_stages)
             emit_stage_done(&e);
     }
-    int rows_a_block = s.threads == WARP ? ROWS_A_BLOCK : 1;
+    int rows_a_block = s.threads == WARP ? w->knobs->rows : 1;
     signature(w, &e, name, s.threads * rows_a_block);
     buf_addf(w->out,
              "const int lane = threadIdx.x;\nconst %s row = blockIdx.x * (%s)%d + threadIdx.y;\n",
@@ -290,11 +291,11 @@ static void launch(struct writer *w, const struct kernel *k, int index)
         buf_addf(w->out, "%s<<<dim3(%lld, %lld), dim3(32, 8), 0, stream>>>", name,
                  (long long)((k->inner + 31) / 32), (long long)k->outer);
     } else if (e.n_stages == 0) {
-        int64_t per_block = (int64_t)w->knobs->block * vec_of(w, k);
+        int64_t per_block = (int64_t)w->knobs->block * w->knobs->unroll * vec_of(w, k);
         buf_addf(w->out, "%s<<<%lld, %d, 0, stream>>>", name,
                  (long long)((k->rows * k->cols + per_block - 1) / per_block), w->knobs->block);
     } else {
-        int per = s.threads == WARP ? ROWS_A_BLOCK : 1;
+        int per = s.threads == WARP ? w->knobs->rows : 1;
         buf_addf(w->out, "%s<<<%lld, dim3(%d, %d), 0, stream>>>", name,
                  (long long)((k->rows + per - 1) / per), s.threads, per);
     }
@@ -452,5 +453,5 @@ enum err_code template_cuda(struct arena *a, const struct plan *plan, const stru
     buf_addz(&b, "extern \"C\" int ca_forward(const struct ca_call *c)\n{\ncudaStream_t stream = "
                  "(cudaStream_t)c->stream;\n");
     launches(&w, false);
-    return buf_done(&b, ret, err);
+    return template_done(a, &b, ret, err);
 }

@@ -51,7 +51,7 @@ static enum err_code emit_source(struct arena *a, const char *text, bool cuda, s
     own_json j = NULL;
     static struct graph g;
     static struct program p;
-    const struct knobs k = { .vec = 4, .block = 256, .per_thread = 4 };
+    const struct knobs k = knobs_safe;
     if (json_parse(str_from(text), 1 << 20, &j, err) != OK || graph_parse(a, j, &g, err) != OK ||
         lower_graph(a, &g, &p, err) != OK)
         return err->code;
