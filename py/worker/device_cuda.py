@@ -1,10 +1,10 @@
-"""An NVIDIA device as a target: VMM allocations to share, copies by kernels, nvidia-smi's facts."""
+"""An NVIDIA device as a target: VMM allocations to share, copies by kernels, NVML's facts."""
 import ctypes
 import os
-import subprocess
 
 import torch
 
+from .nvml import Nvml
 from .protocol import Refusal
 
 FLUSH_MIN = 256 << 20
@@ -96,16 +96,16 @@ class CudaDevice:
         self._stream.sum()
 
     def facts(self) -> dict:
-        p, index = torch.cuda.get_device_properties(self.torch_device), self.torch_device.index
-        uuid, driver, sm, mem, why = query_nvidia("uuid,driver_version,clocks.sm,clocks.mem,clocks_event_reasons.active", index)
-        return {"name": p.name, "uuid": uuid or str(p.uuid), "driver": driver, "sm_count": p.multi_processor_count,
-                "arch": f"{p.major}{p.minor}" + ("a" if p.major in (9, 10) else ""), "l2_bytes": p.L2_cache_size,
-                "total_bytes": p.total_memory, "clocks": f"sm {sm} MHz, memory {mem} MHz", "throttle": why}
+        p = torch.cuda.get_device_properties(self.torch_device)
+        uuid = str(p.uuid)
+        self._nvml = Nvml(uuid if uuid.startswith("GPU-") else f"GPU-{uuid}")
+        return {"name": p.name, "uuid": f"GPU-{uuid.removeprefix('GPU-')}", "driver": self._nvml.driver(),
+                "sm_count": p.multi_processor_count, "arch": f"{p.major}{p.minor}" + ("a" if p.major in (9, 10) else ""),
+                "l2_bytes": p.L2_cache_size, "total_bytes": p.total_memory, "clocks": self._nvml.clocks(),
+                "throttle": self._nvml.throttle()}
 
     def health(self) -> dict:
-        sm, mem, why, hot = query_nvidia("clocks.sm,clocks.mem,clocks_event_reasons.active,temperature.gpu",
-                                         self.torch_device.index)
-        return {"clocks": f"sm {sm} MHz, memory {mem} MHz", "throttle": why, "temperature": hot}
+        return {"clocks": self._nvml.clocks(), "throttle": self._nvml.throttle(), "temperature": self._nvml.temperature()}
 
     def spin(self) -> float:
         """A kernel of known cycles; its device time in microseconds."""
@@ -116,12 +116,3 @@ class CudaDevice:
         torch.cuda.synchronize(self.torch_device)
         return begin.elapsed_time(end) * 1e3
 
-
-def query_nvidia(fields: str, device: int) -> list[str]:
-    """One row of nvidia-smi, empty texts where it is not there."""
-    try:
-        out = subprocess.run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits", f"--id={device}"],
-                             capture_output=True, text=True, timeout=20, check=True).stdout
-        return [f.strip() for f in out.strip().split(",")]
-    except (OSError, subprocess.SubprocessError):
-        return [""] * len(fields.split(","))

@@ -99,7 +99,8 @@ enum err_code exam_runner(struct exam *x, struct runner **ret, struct err *err)
 {
     if (x->n_pool == 0)
         return start_runner(x, ret, err);
-    *ret = x->pool[--x->n_pool];
+    *ret = x->pool[0]; /* the one that had most time to come up */
+    memmove(x->pool, x->pool + 1, (size_t)--x->n_pool * sizeof *x->pool);
     return OK;
 }
 

@@ -9,7 +9,7 @@
 #include "harness/exam_int.h"
 #include "sys/clock.h"
 
-#define QUICK_CUDA 15
+#define QUICK_CUDA 11
 #define QUICK_CPU 12
 #define ROUNDS 16 /* of the paired look, in each of two processes */
 #define STALE_LIMIT 2

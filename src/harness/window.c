@@ -33,7 +33,7 @@ int window_calls(const struct exam *x, double call_us)
 {
     double want =
         x->cfg.target == TARGET_CUDA ? OVERHEADS_CUDA * x->overhead_runner_us : CALLS_US_CPU;
-    double k = call_us > 0 ? want / call_us : 1;
+    double k = call_us > 0 ? want / call_us : CA_SETS_MAX; /* lost in the window's own cost */
     int calls = k < 1 ? 1 : k > CA_SETS_MAX ? CA_SETS_MAX : (int)(k + 0.999);
     return calls < x->n_sets ? calls : x->n_sets;
 }
@@ -122,6 +122,8 @@ enum err_code window_arm(struct exam *x, const char *arm, int calls, struct wind
         return err->code;
     ret->span_us /= calls;
     ret->us = per_call(t1 - t0, x->overhead_worker_us, calls);
+    if (x->cfg.target == TARGET_CUDA && ret->us <= 0) /* shorter than an empty one: not quiet */
+        ret->is_void = strcmp(arm, "spin") != 0;
     return OK;
 }
 
