@@ -9,12 +9,13 @@ import torch
 
 from .device_cpu import timed
 from .protocol import Refusal
-from .signature import like, raw, span_bytes
+from .signature import raw, span_bytes
 
 ALIGN = 256
 BLOCK = 64 << 10
 POOL = {"cuda": 1 << 25, "cpu": 1 << 20}  # elements of prepared poison
 POOL_STEP = 64  # elements: shifted poison stays aligned for wide copies
+QUIET = 9  # flushes, for their quiet median
 VOID_FACTOR, VOID_SLACK_US = 1.8, 30.0  # probed: a resident kernel costs every write at least 150 us, and mostly ms
 
 
@@ -34,7 +35,7 @@ class Memory:
         self.inputs, self.in_alias, self.params, self.param_alias = inputs, in_alias, params, param_alias
         self.outputs = [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in outputs]
         self.pools = [self._pool(t) for t in outputs]
-        self.slabs, self.snapshot, self.quiet_us = [], None, (0.0, 0.0)
+        self.slabs, self.snapshot, self.flush_us = [], None, 0.0
 
     # ---- places ----
 
@@ -51,6 +52,8 @@ class Memory:
         for s in range(self.n_sets):
             ins, at = self._places(1, s * set_bytes, self.inputs, self.in_alias)
             self.set_place.append({"in": ins, "out": self._places(1, at, self.outputs, None)[0]})
+        for s in range(self.n_sets):  # nothing may ever run on what was never written: indices would point anywhere
+            self.write_inputs(s, self.inputs)
         self._calibrate()
         return {"slabs": [{"bytes": s.size, "kind": s.kind} for s in self.slabs],
                 "param": self.param_place, "sets": self.set_place}
@@ -125,39 +128,19 @@ class Memory:
                     self._copy(to[lo:hi], pool[lo - at:hi - at])
                 at += n
 
-    def poison_and_flush(self, sets: list[int], poison: bool, flush: bool) -> None:
-        for s in sets if poison else ():
-            self.poison(s)
-        if flush:
-            self.device.flush()
-
     # ---- is somebody else computing? ----
 
     def _calibrate(self) -> None:
-        """The quiet time of a whole write for one set and for all, before any runner exists."""
-        leaves = [like(t) if isinstance(t, torch.Tensor) else t for t in self.inputs]
+        """The quiet time of a flush, before any runner exists."""
+        timed(self.device, self.device.flush)
+        self.flush_us = sorted(timed(self.device, self.device.flush) for _ in range(QUIET))[QUIET // 2]
 
-        def once(sets) -> float:
-            def work():
-                for s in sets:
-                    self.write_inputs(s, leaves)
-                self.poison_and_flush(sets, True, True)
-            return timed(self.device, work)
+    def disturbed(self, us: float) -> bool:
+        """Did a flush take so much longer than a quiet one that somebody computes meanwhile?
 
-        def typical(sets) -> float:
-            once(sets)
-            times = sorted(once(sets) for _ in range(9 if self.device.voids else 1))
-            return times[len(times) // 2]
-
-        one = typical([0])
-        self.quiet_us = one, typical(list(range(self.n_sets))) if self.device.voids and self.n_sets > 1 else one
-        self.flush_us = sorted(timed(self.device, self.device.flush) for _ in range(5))[2]
-
-    def disturbed(self, us: float, n_sets: int) -> bool:
-        """Did this whole write of n sets take so much longer than a quiet one that somebody computes meanwhile?"""
-        one, all_sets = self.quiet_us
-        quiet = one + (all_sets - one) * (n_sets - 1) / max(1, self.n_sets - 1)
-        return self.device.voids and us > VOID_FACTOR * quiet + VOID_SLACK_US
+        Long kernels and few launches: what the host does in between does not count, as it would in many small writes.
+        """
+        return self.device.voids and us > VOID_FACTOR * self.flush_us + VOID_SLACK_US
 
     # ---- the sample ----
 

@@ -21,7 +21,6 @@ from .values import Values, new_seed
 from .weights import Weights
 
 OPERATIONS = ("hello", "load", "check", "trace", "bind", "draw", "run", "sample", "settle", "compare", "device_sum", "probe")
-STAGE_SHARE = 4  # of the free device memory that values may take before they are written
 
 
 class Server:
@@ -183,7 +182,7 @@ class Server:
         return dict(self.place)
 
     def draw(self, ask: dict) -> dict:
-        """Values are made first; then writing them, poison and flush are timed as one step."""
+        """New values and poison between two flushes, whose times tell whether somebody else computes."""
         sets, family = list(ask["sets"]), ask["family"]
         if family not in self.families:
             raise Refusal("protocol", f"no family {family!r} on this task")
@@ -196,25 +195,15 @@ class Server:
         for s in sets:
             if not (ask.get("again") and s in self.drawn):
                 self.drawn[s] = new_seed(), family
-        us = self._write(sets)
-        us += timed(self.device, lambda: self.memory.poison_and_flush(sets, bool(ask.get("poison")), bool(ask.get("flush"))))
+        flush = bool(ask.get("flush"))
+        first = timed(self.device, self.device.flush) if flush and self.device.voids else 0.0
+        for s in sets:
+            self.memory.write_inputs(s, self.values.inputs(*self.drawn[s]))
+            if ask.get("poison"):
+                self.memory.poison(s)
+        last = timed(self.device, self.device.flush) if flush else 0.0
         self.memory.choose_blocks(sets)
-        whole = bool(ask.get("poison") and ask.get("flush"))
-        return {"write_us": us, "void": whole and self.memory.disturbed(us, len(sets))}
-
-    def _write(self, sets: list[int]) -> float:
-        """Microseconds of the writing alone; values of several sets are staged together while memory lasts."""
-        each = max(1, room(self.memory.inputs))
-        group = max(1, self.device.free_bytes() // STAGE_SHARE // each) if self.device.voids else 1
-        us = 0.0
-        for i in range(0, len(sets), group):
-            staged = [(s, self.values.inputs(*self.drawn[s])) for s in sets[i:i + group]]
-
-            def write(staged=staged):
-                for s, leaves in staged:
-                    self.memory.write_inputs(s, leaves)
-            us += timed(self.device, write)
-        return us
+        return {"write_us": first + last, "void": flush and self.memory.disturbed(max(first, last))}
 
     def run(self, ask: dict) -> dict:
         if self.place is None:

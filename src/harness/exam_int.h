@@ -9,7 +9,7 @@
 #include "reward/reward.h"
 
 #define SLABS 2
-#define POOL_MAX 2
+#define POOL_MAX 3
 #define FAMILIES_MAX 16
 #define PYTORCH_ARMS 7
 

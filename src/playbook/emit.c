@@ -179,6 +179,11 @@ static const char *leaf_value(struct emit *e, int id, const struct index *at, bo
             offset = affine_add(e->arena, offset, affine_scale(e->arena, at->d[d], step[d]));
     int a = arg_of(e, t->leaf, t);
     *inner = inner_index(e, offset);
+    if (e->kernel->kind == KERNEL_COLUMNS && affine_uses(offset, "r") &&
+        affine_uses(offset, e->col)) {
+        e->along_red += affine_coefficient(offset, "r") == 1;
+        e->along_col += affine_coefficient(offset, e->col) == 1;
+    }
     bool packs = e->vec > 1 && *inner && affine_coefficient(offset, e->lane) == 1 &&
                  affine_coefficient(offset, e->col) == 1 &&
                  affine_multiple(offset, e->vec, e->col, e->lane) && e->n_packs < EMIT_ARGS_MAX &&

@@ -49,6 +49,7 @@ struct emit {
     int cached[EMIT_CACHED_MAX]; /* costly terms that several stages need */
     int n_cached;
     const char *cache_at; /* "[c]" or "[i][k]": how an element of a cache is named; NULL: none */
+    int along_red, along_col; /* KERNEL_COLUMNS: loads whose neighbours lie along r, along c */
     bool failed;
     /* private */
     struct emit_memo *memo;

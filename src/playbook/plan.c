@@ -400,8 +400,11 @@ enum err_code plan_program(struct program *p, bool cuda, struct plan *ret, struc
     struct planner b = { .plan = ret, .p = p, .cuda = cuda, .err = err };
     *ret = (struct plan){ .p = p, .half_scratch = cuda };
     for (int i = 0; i < p->n_outputs; i++) {
+        int t = p->output[i];
+        while (p->term[t].kind == TERM_RESHAPE && !is_memory(p, p->term[t].arg[0]))
+            t = p->term[t].arg[0]; /* the same elements in the same order */
         /* Two outputs may be one term: the second is a copy of the first. */
-        if (materialise(&b, p->output[i], i) != OK)
+        if (materialise(&b, t, i) != OK)
             return err->code;
     }
     for (int i = 0; i < ret->n_kernels; i++) {

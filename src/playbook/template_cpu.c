@@ -103,6 +103,25 @@ static void rows(struct writer *w, const struct kernel *k, const char *name)
     buf_addz(w->out, "}\n}\n\n");
 }
 
+/* The reduced dimension is the one whose neighbours lie together: its loop is the inner one. */
+static void columns_along(struct writer *w, const struct kernel *k, struct emit *e,
+                          const char *value)
+{
+    enum reduce_kind r = w->plan->p->term[k->sink].reduce;
+    const struct buffer *home = &w->plan->buffer[e->kernel->buffer];
+    buf_addf(w->out,
+             "#pragma omp parallel for collapse(2) schedule(static)\nfor (long long o = 0; o < "
+             "%lld; o++)\nfor (long long c = 0; c < %lld; c++) {\nfloat sum = %s;\n"
+             "#pragma omp simd reduction(%s : sum)\nfor (long long r = 0; r < %lld; r++) {\n",
+             (long long)k->outer, (long long)k->inner, emit_reduce_init(r), clause(r),
+             (long long)k->red);
+    buf_add(w->out, (struct str){ e->outer.ptr, e->outer.len });
+    buf_add(w->out, (struct str){ e->body.ptr, e->body.len });
+    buf_add(w->out, str_from(step_text(w->arena, r, "sum", value)));
+    buf_addf(w->out, "}\nout[o * %lld + c] = %s;\n}\n}\n\n", (long long)k->inner,
+             emit_store(e, home->dtype, "sum"));
+}
+
 static void columns(struct writer *w, const struct kernel *k, const char *name)
 {
     struct emit e;
@@ -111,6 +130,10 @@ static void columns(struct writer *w, const struct kernel *k, const char *name)
     const struct buffer *home = &w->plan->buffer[k->buffer];
     const char *value = emit_stage(&e, 0);
     signature(w, &e, name);
+    if (e.along_red > e.along_col) {
+        columns_along(w, k, &e, value);
+        return;
+    }
     buf_addf(w->out,
              "#pragma omp parallel for collapse(2) schedule(static)\nfor (long long o = 0; o < "
              "%lld; o++)\n"

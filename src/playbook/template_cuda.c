@@ -5,7 +5,8 @@
 #include "playbook/knobs.h"
 
 #define WARP 32
-#define HELD_MAX 64 /* values of a row that one thread may hold in registers */
+#define COLUMN_WARPS 8 /* of a block that reduces columns */
+#define HELD_MAX 64    /* values of a row that one thread may hold in registers */
 #define BIG ((int64_t)1 << 30)
 
 struct writer {
@@ -229,6 +230,28 @@ static void rows(struct writer *w, const struct kernel *k, const char *name)
     buf_addz(w->out, "}\n\n");
 }
 
+/* The reduced dimension is the one whose neighbours lie together: a warp takes a column. */
+static void columns_along(struct writer *w, const struct kernel *k, struct emit *e,
+                          const char *value)
+{
+    static const char *const combine[] = { "row_sum", "row_max", "row_min" };
+    enum reduce_kind r = w->plan->p->term[k->sink].reduce;
+    buf_addf(w->out,
+             "const long long o = blockIdx.y, c = blockIdx.x * %dLL + threadIdx.y;\n"
+             "if (c >= %lld)\nreturn;\nfloat sum = %s;\n#pragma unroll 4\n"
+             "for (long long r = threadIdx.x; r < %lld; r += 32) {\n",
+             COLUMN_WARPS, (long long)k->inner, emit_reduce_init(r), (long long)k->red);
+    text(w, &e->outer, 0, e->outer.len);
+    text(w, &e->body, 0, e->body.len);
+    if (r == REDUCE_SUM)
+        buf_addf(w->out, "sum += %s;\n}\n", value);
+    else
+        buf_addf(w->out, "sum = %s(sum, %s);\n}\n", r == REDUCE_MAX ? "fmaxf" : "fminf", value);
+    buf_addf(w->out, "sum = %s<32>(sum);\nif (threadIdx.x == 0)\nout[o * %lld + c] = %s;\n}\n\n",
+             combine[r], (long long)k->inner,
+             emit_store(e, w->plan->buffer[k->buffer].dtype, "sum"));
+}
+
 static void columns(struct writer *w, const struct kernel *k, const char *name)
 {
     struct emit e;
@@ -236,6 +259,10 @@ static void columns(struct writer *w, const struct kernel *k, const char *name)
     enum reduce_kind r = w->plan->p->term[k->sink].reduce;
     const char *value = emit_stage(&e, 0);
     signature(w, &e, name, 256);
+    if (e.along_red > e.along_col) {
+        columns_along(w, k, &e, value);
+        return;
+    }
     buf_addf(
         w->out,
         "__shared__ float part[8][33];\nconst long long o = blockIdx.y, c = blockIdx.x * 32LL + "
@@ -288,8 +315,9 @@ static void launch(struct writer *w, const struct kernel *k, int index)
         emit_sink(&e);
     const char *name = template_name(w->arena, k, index);
     if (k->kind == KERNEL_COLUMNS) {
-        buf_addf(w->out, "%s<<<dim3(%lld, %lld), dim3(32, 8), 0, stream>>>", name,
-                 (long long)((k->inner + 31) / 32), (long long)k->outer);
+        int per = e.along_red > e.along_col ? COLUMN_WARPS : WARP;
+        buf_addf(w->out, "%s<<<dim3(%lld, %lld), dim3(32, %d), 0, stream>>>", name,
+                 (long long)((k->inner + per - 1) / per), (long long)k->outer, COLUMN_WARPS);
     } else if (e.n_stages == 0) {
         int64_t per_block = (int64_t)w->knobs->block * w->knobs->unroll * vec_of(w, k);
         buf_addf(w->out, "%s<<<%lld, %d, 0, stream>>>", name,
