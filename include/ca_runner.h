@@ -30,7 +30,8 @@ enum ca_op {
     CA_OP_SIZES, /* calls ca_scratch/ca_keep and allocates; answer a: scratch, b: keep bytes */
     CA_OP_SETUP, /* calls ca_teardown (if any state) and ca_setup */
     CA_OP_GO, /* a: number of calls, set[]: which set each uses; answered when the device is idle;
-                 answer a: device span in nanoseconds (cuda; informative) */
+                 answer a: device span in nanoseconds (cuda; informative);
+                 b 1 (cuda): answer b: sum of kernel times in nanoseconds by CUPTI (informative) */
     CA_OP_BYE
 };
 

@@ -142,8 +142,9 @@ class Arms:
     def device_sum(self, arm: str, sets: list[int]) -> float:
         """The published workdir's clock: kernel times summed by torch.profiler, per call, microseconds."""
         from torch.profiler import ProfilerActivity, profile
-        activity = ProfilerActivity.CUDA if self.cuda else ProfilerActivity.CPU
-        with profile(activities=[activity]) as p:
+        if not self.cuda:
+            raise Refusal("protocol", "sums of kernel times are of cuda")
+        self.run(arm, sets)
+        with profile(activities=[ProfilerActivity.CUDA]) as p:
             self.run(arm, sets)
-        field = "self_device_time_total" if self.cuda else "self_cpu_time_total"
-        return sum(getattr(e, field) for e in p.key_averages()) / len(sets)
+        return sum(e.self_device_time_total for e in p.key_averages()) / len(sets)

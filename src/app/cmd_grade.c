@@ -12,12 +12,15 @@ static struct session_options options;
 static struct str task_file;
 static int64_t rounds = 1;
 static double seconds;
+static bool kernels;
 
 static const struct field fields[] = {
     SESSION_FIELDS(options),
     FIELD_TEXT("task", &task_file, "the task's file [WORKDIR/model.py]"),
     FIELD_INT("rounds", &rounds, 1, 1000, "grade that often in one warm session"),
     FIELD_REAL("seconds", &seconds, 0, 3600, "bound for the timing step; 0: a good one"),
+    FIELD_FLAG("kernels", &kernels,
+               "cuda: the published workdir's clock, too: sums of kernel times"),
 };
 
 struct work {
@@ -84,7 +87,7 @@ static enum err_code grade_rounds(struct arena *a, struct exam *x, const struct 
     own_mem struct verdict *v = calloc(1, sizeof *v);
     if (v == NULL)
         return err_sys(err, "allocate a verdict");
-    struct grade_options opt = { .until = until, .seconds = seconds };
+    struct grade_options opt = { .until = until, .seconds = seconds, .kernels = kernels };
     for (int64_t i = 0; i < rounds; i++) {
         int64_t t0 = clock_ms();
         if (exam_grade(x, &w->candidate, &opt, v, err) != OK)

@@ -21,7 +21,7 @@
 struct exam_config {
     enum target target;
     enum preset preset;
-    enum against against; /* the gate of the milestone */
+    enum against against;          /* the gate of the milestone */
     const char *python;            /* absolute path of a python3 that imports torch */
     int threads;                   /* CPU threads for every arm; 0: all allowed cores */
     int device;                    /* CUDA ordinal */
@@ -57,6 +57,7 @@ struct grade_options {
     enum grade_step until; /* the last step to do */
     bool quick;            /* timing: no interleaved second look (for tuners) */
     double seconds;        /* bound for the timing step; 0: default */
+    bool kernels;          /* cuda: sums of kernel times, too (the published workdir's clock) */
 };
 
 MUST_USE

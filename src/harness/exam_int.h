@@ -135,6 +135,13 @@ MUST_USE
 enum err_code baseline_prepare(struct exam *x, struct pytorch_arm *arm, bool *ret_ready,
                                struct err *err);
 
+/* ---- kernels.c ---- */
+
+/* The published workdir's clock, beside the one that pays: fills v->kernels_us or a note why not.
+ */
+MUST_USE
+enum err_code kernels_sum(struct exam *x, const char *so_path, struct verdict *v, struct err *err);
+
 /* ---- timing.c ---- */
 MUST_USE
 enum err_code timing_candidate(struct exam *x, const char *so_path, struct runner *first,

@@ -234,6 +234,8 @@ static enum err_code check_and_time(struct exam *x, const char *so, struct runne
         return err->code;
     int64_t t0 = clock_ms();
     code = timing_candidate(x, so, r, opt, v, &res, err);
+    if (code == OK && opt->kernels && res.pass)
+        code = kernels_sum(x, so, v, err);
     if (code == OK)
         code = health(x, v, err);
     exam_unlock(x);

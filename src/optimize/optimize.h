@@ -25,7 +25,7 @@ struct optimize_config {
     const struct task *task;
     const struct author_ops *author;
     const char *out;
-    double seconds; /* for the author; the last confirmation comes on top */
+    double seconds;                /* for the author; the last confirmation comes on top */
     bool fresh;                    /* set an old log aside */
     bool no_check;                 /* the task is known to be sound: do not look */
     void (*say)(const char *line); /* progress; NULL: silence */

@@ -1,5 +1,6 @@
 /* Loading the candidate and calling it. */
 #include "runner/candidate_code.h"
+#include "runner/kernel_clock.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -202,6 +203,14 @@ void runner_go(struct runner *r, struct ca_msg *m)
             answer(m, CA_REFUSED, "set %d of %d", m->set[i], r->plan.n_sets);
             return;
         }
+    bool kernels = r->cuda && m->b == 1;
+    const char *why = kernels ? kernel_clock_open() : NULL;
+    if (why != NULL) {
+        answer(m, CA_REFUSED, "sum of kernel times: %s", why);
+        return;
+    }
+    if (kernels)
+        (void)kernel_clock_take();
     int rc = 0;
     uint64_t t0 = now_ns(), n = m->a;
     if (r->cuda)
@@ -217,5 +226,6 @@ void runner_go(struct runner *r, struct ca_msg *m)
         m->a = (uint64_t)rc;
     } else if (!device_failed(r, m, "ca_forward")) {
         m->a = span_ns(r, t0);
+        m->b = kernels ? kernel_clock_take() : 0;
     }
 }

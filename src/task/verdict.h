@@ -90,6 +90,7 @@ struct verdict {
     struct arm_time time_us[ARM_COUNT];
     char best_name[32]; /* which PyTorch arm is best: "compile+tf32", "graph(eager)" */
     double span_us;
+    double kernels_us[ARM_COUNT]; /* sum of kernel times a call, where asked for; best: never */
     double setup_ms;
     int64_t keep_bytes;
     struct ratio vs_eager, vs_compile, vs_best;

@@ -46,6 +46,10 @@ static void times_print(const struct verdict *v, struct buf *b)
     arm_print("eager", &v->time_us[ARM_EAGER], &v->vs_eager, "", b);
     arm_print("compile", &v->time_us[ARM_COMPILE], &v->vs_compile, "", b);
     arm_print("best", &v->time_us[ARM_BEST], &v->vs_best, v->best_name, b);
+    if (v->kernels_us[ARM_CANDIDATE] > 0)
+        buf_addf(b, "  %-11s %8.3f us  eager %.3f, compile %.3f: sums of kernel times, unpaid\n",
+                 "kernels", v->kernels_us[ARM_CANDIDATE], v->kernels_us[ARM_EAGER],
+                 v->kernels_us[ARM_COMPILE]);
     if (v->floor_us > 0) {
         double x;
         const char *unit = unit_of(v->floor_us, &x);
