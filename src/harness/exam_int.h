@@ -18,8 +18,9 @@ struct pytorch_arm {
     const char *name;  /* docs/worker.md, `run` */
     const char *shown; /* "compile+tf32" */
     bool cuda_only, on_demand;
-    bool known; /* measured, or found not to run */
-    bool right; /* by the rule that candidates are judged by: else it is no rival */
+    bool other_precision; /* than PyTorch's default: judged like a candidate */
+    bool known;           /* measured, or found not to run */
+    bool right;           /* by the rule that candidates are judged by: else it is no rival */
     struct samples samples;
     struct arm_time time; /* windows == 0: does not run here */
 };
