@@ -75,8 +75,7 @@ static int begin(void **state)
     refused = 0;
     if (dir_temp(&f.a, "/tmp", "optimize", &f.dir, &f.err) != OK)
         return -1;
-    f.cfg = (struct optimize_config){ .exam = { .target = TARGET_CPU,
-                                                .against = AGAINST_BEST },
+    f.cfg = (struct optimize_config){ .exam = { .target = TARGET_CPU, .against = AGAINST_BEST },
                                       .task = &task,
                                       .author = &scripted,
                                       .out = path_join(&f.a, f.dir, "out"),
