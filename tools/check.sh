@@ -82,6 +82,7 @@ else
     echo "note  no nvcc here: CUDA sources are not compiled"
 fi
 step "docs/cli.md is fresh" bash -c 'build/release-gcc/bin/cuda-agent help --format markdown | diff - docs/cli.md'
+step "the packed tree works elsewhere" tools/dist_check.sh build/release-gcc/bin "$python"
 counted "unit tests (ASan, UBSan)" counted_ctest
 counted "worker (python)" counted_python
 counted "exam rows, cpu" build/release-gcc/bin/exam_rows cpu "$python" tests/exam/task.py tests/exam/cpu verify

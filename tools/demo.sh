@@ -5,5 +5,6 @@ set -eu
 cd "$(dirname "$0")/.."
 target=cpu
 [ -e /dev/nvidiactl ] && [ -e /dev/nvidia0 ] && target=cuda
+out=$(mktemp -d "${TMPDIR:-/tmp}/cuda-agent-demo.XXXX") # a new one each time: an old log would answer
 echo "task: examples/tasks/$target/row_softmax.py, target $target"
-exec "$1/cuda-agent" optimize "examples/tasks/$target/row_softmax.py" --target "$target" --seconds 60 --out "${TMPDIR:-/tmp}/cuda-agent-demo"
+exec "$1/cuda-agent" optimize "examples/tasks/$target/row_softmax.py" --target "$target" --seconds 60 --out "$out"

@@ -101,6 +101,18 @@ static void words_print(const char *role, const char *const *word, size_t n, str
     buf_addz(b, any ? "\n" : "");
 }
 
+/* Right but never timed has no reward to show. */
+static void reward_print(const struct verdict *v, struct buf *b)
+{
+    if (v->status == VERDICT_PASS && v->time_us[ARM_CANDIDATE].windows == 0)
+        return;
+    buf_addf(b, "  %-11s %d against %s", "reward", v->reward_milestone,
+             v->against == AGAINST_BEST ? "best-of-PyTorch" : "eager and compile");
+    if (v->reward_speedup > 0)
+        buf_addf(b, "   (raw speed-up over compile %.2f)", v->reward_speedup);
+    buf_addz(b, "\n");
+}
+
 void verdict_print(const struct verdict *v, struct buf *b)
 {
     buf_addf(b, "%s%s%s\n", verdict_status_name(v->status), v->reason[0] ? ": " : "", v->reason);
@@ -112,11 +124,7 @@ void verdict_print(const struct verdict *v, struct buf *b)
                  "precision", precision_name(v->precision), v->rel_l2, preset_name(v->preset),
                  v->tol_used, v->n_checks);
     times_print(v, b);
-    buf_addf(b, "  %-11s %d against %s", "reward", v->reward_milestone,
-             v->against == AGAINST_BEST ? "best-of-PyTorch" : "eager and compile");
-    if (v->reward_speedup > 0)
-        buf_addf(b, "   (raw speed-up over compile %.2f)", v->reward_speedup);
-    buf_addz(b, "\n");
+    reward_print(v, b);
     for (int i = 0; i < v->n_notes; i++)
         buf_addf(b, "  %-11s %s\n", "note", v->note[i]);
     const char *device[] = { v->device_name, v->driver, v->clocks, v->throttle };
