@@ -9,12 +9,33 @@ static const struct field fields[] = {
     FIELD_FLAG("origin", &origin_too, "also tell where each value comes from"),
 };
 
+/* The variable still holds its default: no command but this one has been configured. */
+static const char *default_of(const struct field *f, char room[64])
+{
+    switch (f->kind) {
+    case FIELD_IS_FLAG:
+        return *f->to.flag ? "true" : "false";
+    case FIELD_IS_INT:
+        snprintf(room, 64, "%lld", (long long)*f->to.integer);
+        return room;
+    case FIELD_IS_REAL:
+        snprintf(room, 64, "%g", *f->to.real);
+        return room;
+    case FIELD_IS_TEXT:
+        snprintf(room, 64, "%.*s", STR_FMT(*f->to.text));
+        return f->to.text->len > 0 ? room : "-";
+    case FIELD_IS_CHOICE:
+        return f->choices[*f->to.choice];
+    }
+    return "";
+}
+
 static void show(const struct cmd *cmd, const struct field *f, const char *value,
                  const char *origin)
 {
-    char name[96];
+    char name[96], room[64];
     snprintf(name, sizeof name, "%s.%s", cmd->name, f->name);
-    printf("%-28s %-24s%s%s\n", name, value ? value : "(default)", origin_too ? "  " : "",
+    printf("%-28s %-24s%s%s\n", name, value ? value : default_of(f, room), origin_too ? "  " : "",
            origin_too ? origin : "");
 }
 

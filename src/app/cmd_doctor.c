@@ -25,6 +25,7 @@ struct report {
     struct arena *arena;
     json_t *rows;
     bool cpu_works;
+    const char *python; /* that imports torch, or NULL */
 };
 
 /* needed: the cpu target cannot do without it. */
@@ -76,6 +77,7 @@ static void python_rows(struct report *r)
     bool good = python_find(r->arena, python, &path, &err) == OK;
     const char *argv[] = { path, "-E", "-c", "import torch; print(torch.__version__)", NULL };
     const char *version = good ? first_line(r->arena, argv) : NULL;
+    r->python = version ? path : NULL;
     row(r, "torch", version != NULL,
         version ? arena_fmt(r->arena, "%s in %s", version, path)
         : good  ? "torch does not import"
@@ -83,20 +85,45 @@ static void python_rows(struct report *r)
         err.hint[0] ? err.hint : "pip install torch", true);
 }
 
+/* Where python keeps its packages: NVIDIA's own may hold an nvcc. */
+static const char *site(struct report *r)
+{
+    const char *argv[] = { r->python, "-E", "-c",
+                           "import sysconfig; print(sysconfig.get_paths()['purelib'])", NULL };
+    return r->python ? first_line(r->arena, argv) : NULL;
+}
+
 static void compiler_rows(struct report *r)
 {
     struct toolchain t;
-    toolchain_find(r->arena, NULL, &t);
+    toolchain_find(r->arena, site(r), &t);
     row(r, "gcc", t.gcc != NULL, t.gcc ? t.gcc_version : "no gcc in PATH",
         "apt-get install gcc libc6-dev", true);
-    row(r, "nvcc", t.nvcc != NULL,
+    row(r, "nvcc", toolchain_cuda(&t),
         t.nvcc ? arena_fmt(r->arena, "%s in %s", t.nvcc_version, t.cuda_root)
-               : "no nvcc in CUDA_HOME, PATH, /usr/local/cuda*",
-        "install the CUDA toolkit (12.4 or later): target cuda needs it", false);
+               : "no nvcc in CUDA_HOME, PATH, /usr/local/cuda*, or beside torch",
+        "install the CUDA toolkit (" CUDA_LEAST " or later): target cuda needs it", false);
     row(r, "g++", proc_find(r->arena, "g++") != NULL,
         proc_find(r->arena, "g++") ? proc_find(r->arena, "g++")
                                    : "torch.compile needs it on the cpu",
         "apt-get install g++", true);
+}
+
+/* What a cpu candidate may link: gcc knows where it looks. */
+static void library_rows(struct report *r)
+{
+    static const struct {
+        const char *name, *file, *mend;
+    } all[] = { { "openblas", "libopenblas.so", "apt-get install libopenblas-dev" },
+                { "onednn", "libdnnl.so", "apt-get install libdnnl-dev" } };
+    for (size_t i = 0; i < COUNT(all); i++) {
+        const char *argv[] = { "gcc", arena_fmt(r->arena, "-print-file-name=%s", all[i].file),
+                               NULL };
+        const char *path = proc_find(r->arena, "gcc") ? first_line(r->arena, argv) : NULL;
+        bool good = path != NULL && path[0] == '/';
+        row(r, all[i].name, good,
+            good ? path : "not found: cpu candidates that call it do not link", all[i].mend, false);
+    }
 }
 
 static void box_row(struct report *r)
@@ -124,12 +151,13 @@ static enum err_code run(struct args args, int *ret_status, struct err *err)
 {
     own_arena a = { 0 };
     own_json rows = json_array();
-    struct report r = { &a, rows, true };
+    struct report r = { .arena = &a, .rows = rows, .cpu_works = true };
     if (args.n != 0)
         return err_raise(err, ERR_USAGE, "wants no operand");
     gpu_row(&r);
-    compiler_rows(&r);
     python_rows(&r);
+    compiler_rows(&r);
+    library_rows(&r);
     box_row(&r);
     disk_row(&r);
     if (json) {

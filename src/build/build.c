@@ -269,7 +269,13 @@ static enum err_code compilers_here(const struct build_request *req, struct err 
     if (req->candidate->target == TARGET_CUDA && req->tools->nvcc == NULL) {
         err_raise(err, ERR_MISSING,
                   "no CUDA compiler: nvcc is not in CUDA_HOME, /usr/local/cuda* or PATH");
-        return err_hint(err, "install the CUDA toolkit (12.4 or later), or set CUDA_HOME");
+        return err_hint(err,
+                        "install the CUDA toolkit (" CUDA_LEAST " or later), or set CUDA_HOME");
+    }
+    if (req->candidate->target == TARGET_CUDA && !toolchain_cuda(req->tools)) {
+        err_raise(err, ERR_MISSING, "'%s' is of CUDA %s, older than " CUDA_LEAST, req->tools->nvcc,
+                  req->tools->nvcc_version);
+        return err_hint(err, "install a later CUDA toolkit, or set CUDA_HOME to one");
     }
     return OK;
 }

@@ -25,6 +25,10 @@ struct toolchain {
  * nvidia/cu13 or nvidia/cuda_nvcc of `python_site` (may be NULL). */
 void toolchain_find(struct arena *a, const char *python_site, struct toolchain *ret);
 
+/* nvcc is there and its release is CUDA_LEAST or later. */
+#define CUDA_LEAST "12.4"
+bool toolchain_cuda(const struct toolchain *t);
+
 struct build_request {
     const struct candidate *candidate;
     const struct toolchain *tools;

@@ -49,6 +49,15 @@ static void version_of(const char *program, const char *after, char ret[64])
     snprintf(ret, 64, "%.*s", (int)(n < 63 ? n : 63), at);
 }
 
+bool toolchain_cuda(const struct toolchain *t)
+{
+    int have[2] = { 0 }, least[2] = { 0 };
+    sscanf(CUDA_LEAST, "%d.%d", &least[0], &least[1]);
+    if (t->nvcc == NULL || sscanf(t->nvcc_version, "%d.%d", &have[0], &have[1]) != 2)
+        return false;
+    return have[0] > least[0] || (have[0] == least[0] && have[1] >= least[1]);
+}
+
 void toolchain_find(struct arena *a, const char *python_site, struct toolchain *ret)
 {
     *ret = (struct toolchain){ .gcc = proc_find(a, "gcc"), .nvcc = find_nvcc(a, python_site) };

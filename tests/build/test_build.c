@@ -267,9 +267,29 @@ static void clean(void **state)
     assert_int_equal(n, 0);
 }
 
+static void test_cuda_release(void **state)
+{
+    static const struct {
+        const char *nvcc, *version;
+        bool want;
+    } rows[] = { { "/nvcc", "12.4, V12.4.131", true },
+                 { "/nvcc", "13.0, V13.0.88", true },
+                 { "/nvcc", "12.3, V12.3.107", false },
+                 { "/nvcc", "11.8, V11.8.89", false },
+                 { "/nvcc", "", false },
+                 { NULL, "13.0", false } };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct toolchain t = { .nvcc = rows[i].nvcc };
+        snprintf(t.nvcc_version, sizeof t.nvcc_version, "%s", rows[i].version);
+        assert_int_equal(toolchain_cuda(&t), rows[i].want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cuda_release),
         cmocka_unit_test(honest),
         cmocka_unit_test(flags_of_each_file),
         cmocka_unit_test(refused),
