@@ -106,6 +106,8 @@ enum err_code exam_runner(struct exam *x, struct runner **ret, struct err *err)
 
 enum err_code exam_refill(struct exam *x, struct err *err)
 {
+    if (x->n_pool >= POOL_LEAST)
+        return OK;
     while (x->n_pool < POOL_MAX) {
         if (start_runner(x, &x->pool[x->n_pool], err) != OK)
             return err->code;

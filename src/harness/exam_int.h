@@ -9,7 +9,8 @@
 #include "reward/reward.h"
 
 #define SLABS 2
-#define POOL_MAX 3
+#define POOL_MAX 4
+#define POOL_LEAST 2 /* refilled when fewer wait: contexts that come up hold up a grading */
 #define FAMILIES_MAX 16
 #define PYTORCH_ARMS 7
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 #include <dlfcn.h>
@@ -267,7 +268,7 @@ static void clean(void **state)
     assert_int_equal(n, 0);
 }
 
-static void test_cuda_release(void **state)
+static void cuda_release(void **state)
 {
     static const struct {
         const char *nvcc, *version;
@@ -289,7 +290,7 @@ static void test_cuda_release(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cuda_release),
+        cmocka_unit_test(cuda_release),
         cmocka_unit_test(honest),
         cmocka_unit_test(flags_of_each_file),
         cmocka_unit_test(refused),
