@@ -182,6 +182,11 @@ static enum err_code load(struct exam *x, struct err *err)
             err_raise(err, ERR_TASK, "loading the task takes longer than %d s", LOAD_MS / 1000);
             err_hint(err, "Model, get_inputs() and one forward must end within that time");
         }
+        if (err->code == ERR_WORKER && !worker_alive(x->worker)) {
+            const char *how = str_z(&x->arena, str_from(err->text));
+            err_raise(err, ERR_TASK, "%s", how);
+            err_hint(err, "the task's own code ended the process, crashed or took all memory");
+        }
         return err->code;
     }
     if (json_get_map(answer, "signature", &sig, err) != OK ||

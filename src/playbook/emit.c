@@ -58,7 +58,7 @@ const char *emit_c_type(bool cuda, const char *dtype_name)
     static const struct {
         const char *name, *cuda, *cpu;
     } types[] = { { "f32", "float", "float" },
-                  { "f16", "__half", "_Float16" },
+                  { "f16", "__half", "uint16_t" },
                   { "bf16", "__nv_bfloat16", "uint16_t" },
                   { "i8", "int8_t", "int8_t" },
                   { "u8", "uint8_t", "uint8_t" },
@@ -127,7 +127,7 @@ static const char *loaded(struct emit *e, const struct emit_arg *a, const char *
     if (strcmp(a->dtype_name, "bf16") == 0)
         return arena_fmt(e->arena, e->cuda ? "__bfloat162float(%s)" : "bf16_float(%s)", element);
     if (strcmp(a->dtype_name, "f16") == 0)
-        return arena_fmt(e->arena, e->cuda ? "__half2float(%s)" : "(float)%s", element);
+        return arena_fmt(e->arena, e->cuda ? "__half2float(%s)" : "f16_float(%s)", element);
     return element;
 }
 
@@ -136,7 +136,7 @@ const char *emit_store(struct emit *e, enum graph_dtype d, const char *value)
     if (d == GRAPH_BF16)
         return arena_fmt(e->arena, e->cuda ? "__float2bfloat16(%s)" : "float_bf16(%s)", value);
     if (d == GRAPH_F16)
-        return arena_fmt(e->arena, e->cuda ? "__float2half(%s)" : "(_Float16)%s", value);
+        return arena_fmt(e->arena, e->cuda ? "__float2half(%s)" : "float_f16(%s)", value);
     return value;
 }
 

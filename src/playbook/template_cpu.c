@@ -243,6 +243,28 @@ static const char bf16_helpers[] =
     "0x7f800000u ? 0x400000u : 0;\n"
     "    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16 | nan >> 16);\n}\n\n";
 
+/* Branchless: gcc 12 has no vector code for _Float16. */
+static const char f16_helpers[] =
+    "static inline float bits_float(uint32_t bits)\n{\n    float f;\n"
+    "    memcpy(&f, &bits, sizeof f);\n    return f;\n}\n\n"
+    "static inline uint32_t float_bits(float f)\n{\n    uint32_t bits;\n"
+    "    memcpy(&bits, &f, sizeof bits);\n    return bits;\n}\n\n"
+    "/* The exponent moves by 112; infinity and NaN get float's largest. */\n"
+    "static inline float f16_float(uint16_t h)\n{\n"
+    "    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, size = (uint32_t)(h & 0x7fffu) << "
+    "13;\n"
+    "    const uint32_t finite = float_bits(bits_float(size) * 0x1p112f);\n"
+    "    const uint32_t other = size | 0x7f800000u;\n"
+    "    return bits_float((size >= 0x0f800000u ? other : finite) | sign);\n}\n\n"
+    "/* To nearest even; small ones by adding 0.5, whose last bit is worth what theirs is. */\n"
+    "static inline uint16_t float_f16(float f)\n{\n"
+    "    const uint32_t bits = float_bits(f), sign = bits & 0x80000000u, size = bits ^ sign;\n"
+    "    const uint32_t normal = (size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13;\n"
+    "    const uint32_t small = float_bits(bits_float(size) + 0.5f) - 0x3f000000u;\n"
+    "    const uint32_t large = size > 0x7f800000u ? 0x7e00u : 0x7c00u;\n"
+    "    const uint32_t half = size >= 0x47800000u ? large : size < 0x38800000u ? small : normal;\n"
+    "    return (uint16_t)(half | sign >> 16);\n}\n\n";
+
 enum err_code template_cpu(struct arena *a, const struct plan *plan, const struct knobs *k,
                            const char *task, struct str *ret, struct err *err)
 {
@@ -260,6 +282,8 @@ enum err_code template_cpu(struct arena *a, const struct plan *plan, const struc
     vector_math(&b, plan->p);
     if (uses(plan, "bf16", KERNEL_ROWS))
         buf_addz(&b, bf16_helpers);
+    if (uses(plan, "f16", KERNEL_ROWS))
+        buf_addz(&b, f16_helpers);
     for (int i = 0; i < plan->n_kernels; i++) {
         const struct kernel *kernel = &plan->kernel[i];
         if (kernel->kind == KERNEL_MATMUL)

@@ -45,6 +45,23 @@ static const char summed[] =
     "],"
     "\"inputs\":[0],\"params\":[1],\"outputs\":[3]}";
 
+/* every float16, halved */
+static const char halves[] =
+    "{\"values\":["
+    "{\"id\":0,\"name\":\"x\",\"dtype\":\"f16\",\"shape\":[65536],\"stride\":[1]},"
+    "{\"id\":1,\"name\":\"y\",\"dtype\":\"f16\",\"shape\":[65536],\"stride\":[1]}],\"nodes\":["
+    "{\"op\":\"aten.mul.Tensor\",\"in\":[{\"v\":0},{\"r\":0.5}],\"kw\":{},\"out\":[1]}],"
+    "\"inputs\":[0],\"params\":[],\"outputs\":[1]}";
+
+/* the middle of (4, 6, 5) summed, where its elements are the neighbours: (4, 5, 6) transposed */
+static const char along[] =
+    "{\"values\":["
+    "{\"id\":0,\"name\":\"x\",\"dtype\":\"f32\",\"shape\":[4,6,5],\"stride\":[30,1,6]},"
+    "{\"id\":1,\"name\":\"y\",\"dtype\":\"f32\",\"shape\":[4,5],\"stride\":[5,1]}],\"nodes\":["
+    "{\"op\":\"aten.sum.dim_IntList\",\"in\":[{\"v\":0},{\"l\":[{\"i\":1}]}],\"kw\":{},\"out\":[1]}"
+    "],"
+    "\"inputs\":[0],\"params\":[],\"outputs\":[1]}";
+
 static enum err_code emit_source(struct arena *a, const char *text, bool cuda, struct plan *plan,
                                  struct str *ret, struct err *err)
 {
@@ -149,6 +166,61 @@ static void softmax_is_right(void **state)
     }
 }
 
+static void every_half_is_right(void **state)
+{
+    (void)state;
+    own_arena a = { 0 };
+    struct err err = { 0 };
+    struct str text;
+    struct plan *plan = arena_new(&a, struct plan, 1);
+    static uint16_t x[65536], y[65536];
+    assert_int_equal(emit_source(&a, halves, false, plan, &text, &err), OK);
+    for (int i = 0; i < 65536; i++)
+        x[i] = (uint16_t)i;
+    struct ca_value in = { .data = x }, out = { .data = y };
+    struct ca_call call = { .version = CA_VERSION, .in = { 1, &in }, .out = { 1, &out } };
+    assert_int_equal(compiled(&a, text)(&call), 0);
+    for (int i = 0; i < 65536; i++) {
+        _Float16 from, want;
+        uint16_t bits;
+        memcpy(&from, &x[i], sizeof from);
+        want = (_Float16)((float)from * 0.5f);
+        memcpy(&bits, &want, sizeof bits);
+        if (want == want) /* a NaN is any NaN */
+            assert_int_equal(y[i], bits);
+        else
+            assert_true((y[i] & 0x7fff) > 0x7c00);
+    }
+}
+
+static void neighbours_are_summed_in_the_inner_loop(void **state)
+{
+    (void)state;
+    for (int cuda = 1; cuda >= 0; cuda--) {
+        own_arena a = { 0 };
+        struct err err = { 0 };
+        struct str text;
+        struct plan *plan = arena_new(&a, struct plan, 1);
+        float x[120], y[20];
+        assert_int_equal(emit_source(&a, along, cuda, plan, &text, &err), OK);
+        assert_int_equal(plan->n_kernels, 1);
+        assert_non_null(strstr(text.ptr, cuda ? "row_sum<32>(sum)" : "reduction(+ : sum)"));
+        if (cuda)
+            continue;
+        for (int i = 0; i < 120; i++)
+            x[i] = (float)((i * 37) % 23);
+        struct ca_value in = { .data = x }, out = { .data = y };
+        struct ca_call call = { .version = CA_VERSION, .in = { 1, &in }, .out = { 1, &out } };
+        assert_int_equal(compiled(&a, text)(&call), 0);
+        for (int i = 0; i < 20; i++) {
+            float sum = 0;
+            for (int r = 0; r < 6; r++)
+                sum += x[i / 5 * 30 + i % 5 * 6 + r];
+            assert_true(y[i] == sum); /* small whole numbers: exact in any order */
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +228,8 @@ int main(void)
         cmocka_unit_test(the_unknown_is_named),
         cmocka_unit_test(a_summed_product_is_no_product),
         cmocka_unit_test(softmax_is_right),
+        cmocka_unit_test(every_half_is_right),
+        cmocka_unit_test(neighbours_are_summed_in_the_inner_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
