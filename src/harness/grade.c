@@ -230,7 +230,9 @@ static enum err_code check_and_time(struct exam *x, const char *so, struct runne
     if (code != OK || !pass || opt->until == GRADE_VERIFY)
         return code;
 
-    if (baseline_all(x, err) != OK || exam_lock(x, HOLD_ALONE, err) != OK)
+    /* The candidate's threads must not slow PyTorch down. */
+    if (box_pause(runner_box(r), err) != OK || baseline_all(x, err) != OK ||
+        box_resume(runner_box(r), err) != OK || exam_lock(x, HOLD_ALONE, err) != OK)
         return err->code;
     int64_t t0 = clock_ms();
     code = timing_candidate(x, so, r, opt, v, &res, err);

@@ -102,8 +102,12 @@ struct rival {
     struct ratio *ret;
 };
 
-static enum err_code rival_window(struct look *l, struct rival *v, struct err *err)
+/* The candidate's runner is stopped meanwhile: its threads could slow PyTorch down. */
+static enum err_code rival_window(struct look *l, struct runner *r, struct rival *v,
+                                  struct err *err)
 {
+    if (box_pause(runner_box(r), err) != OK)
+        return err->code;
     for (int tries = 0; tries < VOID_LIMIT; tries++) {
         struct window w;
         int calls = window_calls(l->x, v->arm->time.median);
@@ -112,7 +116,7 @@ static enum err_code rival_window(struct look *l, struct rival *v, struct err *e
         if (w.is_void)
             continue;
         samples_add(&v->base, w.us);
-        return OK;
+        return box_resume(runner_box(r), err);
     }
     return err_raise(err, ERR_CUDA, "%d windows in a row were void", VOID_LIMIT);
 }
@@ -126,7 +130,7 @@ static enum err_code rounds(struct look *l, struct runner *r, struct rival *riva
         if (first && candidate_window(l, r, &one, err) != OK)
             return err->code;
         for (int k = 0; k < n_rivals && !failed(l); k++)
-            if (rival_window(l, &rival[first ? k : n_rivals - 1 - k], err) != OK)
+            if (rival_window(l, r, &rival[first ? k : n_rivals - 1 - k], err) != OK)
                 return err->code;
         if (!first && !failed(l) && candidate_window(l, r, &one, err) != OK)
             return err->code;

@@ -118,6 +118,16 @@ static enum err_code call_once(struct exam *x, struct runner *run, int set, stru
     return runner_say(run, &go, -1, FIRST_MS + go_limit_ms(x, 1), &r->reply, err);
 }
 
+/* The comparison finds the runner stopped: what it did not write before its answer counts as not
+ * written. */
+static enum err_code judged(struct exam *x, struct runner *run, int set, bool classify,
+                            struct verdict *v, struct verify_result *r, struct err *err)
+{
+    if (box_pause(runner_box(run), err) != OK || compare(x, set, classify, v, r, err) != OK)
+        return err->code;
+    return box_resume(runner_box(run), err);
+}
+
 /* One draw: new values, perhaps new weights, a call, the comparison. */
 static enum err_code one_draw(struct exam *x, struct runner *run, int i, struct verdict *v,
                               struct verify_result *r, struct err *err)
@@ -134,13 +144,13 @@ static enum err_code one_draw(struct exam *x, struct runner *run, int i, struct 
     }
     if (call_once(x, run, set, r, err) != OK || reply_failed(&r->reply))
         return err->code;
-    if (compare(x, set, i < 2, v, r, err) != OK || i != 1)
+    if (judged(x, run, set, i < 2, v, r, err) != OK || i != 1)
         return err->code;
     /* The same inputs over other poison: what was not written, or raced, shows. */
     if (draw(x, set, family, "keep", true, err) != OK || call_once(x, run, set, r, err) != OK ||
         reply_failed(&r->reply))
         return err->code;
-    return compare(x, set, false, v, r, err);
+    return judged(x, run, set, false, v, r, err);
 }
 
 enum err_code verify_candidate(struct exam *x, struct runner *run, struct verdict *v,
