@@ -9,12 +9,18 @@
 #define ASK_MS 300000
 #define FIRST_MS 8000 /* a first call loads kernels and libraries */
 
-static enum err_code draw(struct exam *x, int set, const char *family, const char *weights,
-                          bool again, struct err *err)
+static enum err_code draw(struct exam *x, int set, const char *family, bool again, struct err *err)
 {
     own_json answer = NULL;
     json_t *ask = json_pack("{s:[i],s:s,s:s,s:b,s:b,s:b}", "sets", set, "family", family, "weights",
-                            weights, "poison", 1, "flush", 0, "again", again);
+                            "keep", "poison", 1, "flush", 0, "again", again);
+    return worker_ask(x->worker, "draw", ask, ASK_MS, NULL, &answer, err);
+}
+
+static enum err_code draw_weights(struct exam *x, const char *how, struct err *err)
+{
+    own_json answer = NULL;
+    json_t *ask = json_pack("{s:[],s:s,s:s}", "sets", "family", x->family[0], "weights", how);
     return worker_ask(x->worker, "draw", ask, ASK_MS, NULL, &answer, err);
 }
 
@@ -133,21 +139,21 @@ static enum err_code one_draw(struct exam *x, struct runner *run, int i, struct 
                               struct verify_result *r, struct err *err)
 {
     const char *family = x->family[i % x->n_families];
-    const char *weights = i == 0 ? "redraw" : i == 2 || i == 4 ? "touch" : "keep";
+    const char *weights = i == 0 ? "redraw" : i == 2 || i == 4 ? "touch" : NULL;
     /* 0 1 1 2 2 3 3...: every address is used with two different sets of values. */
     int set = (i + 1) / 2 % x->n_sets;
-    if (draw(x, set, family, weights, false, err) != OK)
-        return err->code;
-    if (weights[0] != 'k') {
-        if (setup_again(run, r, err) != OK || reply_failed(&r->reply))
+    if (weights != NULL) { /* before the inputs: setup finds none of the next call's */
+        if (draw_weights(x, weights, err) != OK || setup_again(run, r, err) != OK ||
+            reply_failed(&r->reply))
             return err->code;
     }
-    if (call_once(x, run, set, r, err) != OK || reply_failed(&r->reply))
+    if (draw(x, set, family, false, err) != OK || call_once(x, run, set, r, err) != OK ||
+        reply_failed(&r->reply))
         return err->code;
     if (judged(x, run, set, i < 2, v, r, err) != OK || i != 1)
         return err->code;
     /* The same inputs over other poison: what was not written, or raced, shows. */
-    if (draw(x, set, family, "keep", true, err) != OK || call_once(x, run, set, r, err) != OK ||
+    if (draw(x, set, family, true, err) != OK || call_once(x, run, set, r, err) != OK ||
         reply_failed(&r->reply))
         return err->code;
     return judged(x, run, set, false, v, r, err);
