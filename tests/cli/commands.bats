@@ -193,7 +193,7 @@ json() { # EXPRESSION: of the object `j`
     [[ $output =~ grade.threads\ +3\ .*/project/cuda-agent.yaml:3 ]]
     [[ $output =~ grade.preset\ +strict\ .*/.config/cuda-agent/config.yaml:2 ]]
     [[ $output =~ grade.target\ +cuda\ +CUDA_AGENT_TARGET ]]
-    [[ $output =~ grade.seconds\ +\(default\) ]]
+    [[ $output =~ grade.seconds\ +0\ +default ]]
 }
 
 @test "a bad configuration is refused with file and line" {
