@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAR 0.05 /* exam.md 4: an interval that touches 5% around a border */
+#define BESIDE 0.02 /* exam.md 4: a baseline beside a live runner */
+#define NEAR 0.05   /* exam.md 4: an interval that touches 5% around a border */
 
 void samples_add(struct samples *s, double value)
 {
@@ -69,6 +70,15 @@ struct ratio stats_apart(const struct arm_time *base, const struct arm_time *can
 bool stats_touches(const struct ratio *r, double border)
 {
     return r->median > 0 && r->lo < border * (1 + NEAR) && r->hi > border * (1 - NEAR);
+}
+
+bool stats_quiet(struct ratio *r, double beside_us, double quiet_us)
+{
+    if (!(quiet_us > 0) || beside_us <= quiet_us * (1 + BESIDE))
+        return false;
+    double factor = quiet_us / beside_us;
+    *r = (struct ratio){ r->median * factor, r->lo * factor, r->hi * factor };
+    return true;
 }
 
 double stats_width(const struct arm_time *t)

@@ -34,6 +34,10 @@ struct ratio stats_apart(const struct arm_time *base, const struct arm_time *can
  * 5% of it? Then a second, paired look is due. */
 bool stats_touches(const struct ratio *r, double border);
 
+/* A baseline that took longer beside a live candidate than alone, by more than 2%, is not believed:
+ * the ratio as it were against the quiet time. True when it was changed. */
+bool stats_quiet(struct ratio *r, double beside_us, double quiet_us);
+
 /* (hi - lo) / median; 1 when nothing was measured. */
 double stats_width(const struct arm_time *t);
 

@@ -192,8 +192,15 @@ static enum err_code paired(struct look *l, const char *so_path, struct rival *r
         if (code != OK)
             return code;
     }
-    for (int k = 0; k < n_rivals; k++)
+    for (int k = 0; k < n_rivals; k++) {
+        struct arm_time beside = stats_time(&rival[k].base);
+        double quiet = rival[k].arm->time.median;
         *rival[k].ret = stats_paired(&rival[k].base, &rival[k].mine);
+        if (x->cfg.target == TARGET_CUDA && stats_quiet(rival[k].ret, beside.median, quiet))
+            verdict_note(l->v,
+                         "%s took %.1f us beside the candidate, %.1f alone: the latter counts",
+                         rival[k].arm->shown, beside.median, quiet);
+    }
     return OK;
 }
 

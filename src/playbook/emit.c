@@ -488,6 +488,8 @@ void emit_init(struct emit *e, struct arena *a, const struct plan *plan, const s
                     ? affine_add(a, affine_var(a, "c", k->cols - vec), affine_var(a, "k", vec - 1))
                     : affine_var(a, "c", k->cols - 1);
     find_stages(e, k->sink, 0);
+    for (int i = 0; i < k->n_more; i++)
+        find_stages(e, k->more_sink[i], 0);
     find_cached(e);
 }
 
@@ -509,12 +511,13 @@ const char *emit_stage(struct emit *e, int s)
     return value_at(e, operand, &at);
 }
 
-const char *emit_sink(struct emit *e)
+const char *emit_sink(struct emit *e, int which)
 {
-    const struct term *t = &e->plan->p->term[e->kernel->sink];
+    int sink = which == 0 ? e->kernel->sink : e->kernel->more_sink[which - 1];
+    const struct term *t = &e->plan->p->term[sink];
     const struct affine *x = e->kernel->row_only ? e->at_row : position(e);
     struct index at = spread(e, x, &t->shape);
-    return value_at(e, e->kernel->sink, &at);
+    return value_at(e, sink, &at);
 }
 
 void emit_stage_done(struct emit *e)
@@ -552,6 +555,7 @@ bool emit_possible(const struct plan *plan, const struct kernel *k)
         emit_stage(&e, s);
         emit_stage_done(&e);
     }
-    emit_sink(&e);
+    for (int i = 0; i <= k->n_more; i++)
+        emit_sink(&e, i);
     return !e.failed;
 }

@@ -65,8 +65,8 @@ void emit_init(struct emit *e, struct arena *a, const struct plan *plan, const s
 
 /* Statements for the operand of stage s, or for the sink; the result's name. */
 const char *emit_stage(struct emit *e, int s);
-const char *emit_sink(struct emit *e);
-void emit_stage_done(struct emit *e); /* the inner scope ends */
+const char *emit_sink(struct emit *e, int which); /* 0, or 1 .. kernel->n_more */
+void emit_stage_done(struct emit *e);             /* the inner scope ends */
 
 const char *emit_c_type(bool cuda, const char *dtype_name);
 const char *emit_store(struct emit *e, enum graph_dtype d,

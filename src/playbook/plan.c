@@ -110,18 +110,37 @@ static int element_bytes(enum graph_dtype d, const char *name)
     return d == GRAPH_F16 || d == GRAPH_BF16 ? 2 : 4;
 }
 
-/* A home for term t; its formula moves into the kernel and t itself becomes memory. */
-static enum err_code add_kernel(struct planner *b, int t, int out, struct kernel *k)
+/* The formula of t as it is now: terms that become memory later do not change it. Terms below map
+ * to their copies, so that what is shared stays shared. */
+static int copied(struct planner *b, int t, int *map)
+{
+    struct term x = b->p->term[t];
+    if (x.kind == TERM_LEAF)
+        return t;
+    if (map[t] >= 0)
+        return map[t];
+    for (int i = 0; i < x.n_args; i++)
+        x.arg[i] = copied(b, x.arg[i], map);
+    return map[t] = term_append(b->p, &x);
+}
+
+static int *new_map(struct planner *b)
+{
+    int *map = arena_new(b->p->arena, int, (size_t)b->p->n);
+    for (int i = 0; i < b->p->n; i++)
+        map[i] = -1;
+    return map;
+}
+
+/* A new buffer for term t. */
+static int home_of(struct planner *b, int t, int out, bool setup)
 {
     struct plan *plan = b->plan;
-    if (plan->n_kernels == KERNELS_MAX)
-        return err_raise(b->err, ERR_LIMIT, "more than %d kernels", KERNELS_MAX);
     struct term formula = b->p->term[t];
     struct buffer home = { .count = gshape_count(&formula.shape),
                            .out = out,
                            .name = formula.name };
-    k->setup = out < 0 && !from_input(b, t);
-    home.home = out >= 0 ? BUFFER_OUT : k->setup ? BUFFER_KEEP : BUFFER_SCRATCH;
+    home.home = out >= 0 ? BUFFER_OUT : setup ? BUFFER_KEEP : BUFFER_SCRATCH;
     home.dtype =
         formula.dtype == GRAPH_INT || formula.dtype == GRAPH_BOOL ? formula.dtype : GRAPH_F32;
     home.dtype_name = home.dtype == GRAPH_INT ? "i64" : home.dtype == GRAPH_BOOL ? "bool" : "f32";
@@ -139,16 +158,32 @@ static enum err_code add_kernel(struct planner *b, int t, int out, struct kernel
         *room +=
             (home.count * element_bytes(home.dtype, home.dtype_name) + ALIGN - 1) / ALIGN * ALIGN;
     }
-    k->buffer = plan->n_buffers;
-    k->sink = term_append(b->p, &formula);
-    k->name = formula.name ? formula.name : "value";
-    plan->buffer[plan->n_buffers++] = home;
+    plan->buffer[plan->n_buffers] = home;
+    return plan->n_buffers++;
+}
+
+static void becomes_memory(struct planner *b, int t, int buffer)
+{
+    struct term *x = &b->p->term[t];
+    *x = (struct term){ .kind = TERM_LEAF,
+                        .shape = x->shape,
+                        .dtype = b->plan->buffer[buffer].dtype,
+                        .name = x->name,
+                        .leaf = -1 - buffer };
+}
+
+/* A home for term t; its formula moves into the kernel and t itself becomes memory. */
+static enum err_code add_kernel(struct planner *b, int t, int out, struct kernel *k)
+{
+    struct plan *plan = b->plan;
+    if (plan->n_kernels == KERNELS_MAX || plan->n_buffers == KERNELS_MAX)
+        return err_raise(b->err, ERR_LIMIT, "more than %d kernels", KERNELS_MAX);
+    k->setup = out < 0 && !from_input(b, t);
+    k->buffer = home_of(b, t, out, k->setup);
+    k->sink = copied(b, t, new_map(b));
+    k->name = b->p->term[t].name ? b->p->term[t].name : "value";
     plan->kernel[plan->n_kernels++] = *k;
-    b->p->term[t] = (struct term){ .kind = TERM_LEAF,
-                                   .shape = formula.shape,
-                                   .dtype = home.dtype,
-                                   .name = formula.name,
-                                   .leaf = -1 - k->buffer };
+    becomes_memory(b, t, k->buffer);
     return OK;
 }
 
@@ -395,16 +430,90 @@ static enum err_code materialise(struct planner *b, int t, int out)
     return f.n > 0 ? over_reductions(b, t, &f, out) : pointwise(b, t, out);
 }
 
+/* ---- outputs that are one number a row of the same rows: one kernel reads these once ---- */
+
+static int output_term(const struct program *p, int i)
+{
+    int t = p->output[i];
+    while (p->term[t].kind == TERM_RESHAPE && !is_memory(p, p->term[t].arg[0]))
+        t = p->term[t].arg[0]; /* the same elements in the same order */
+    return t;
+}
+
+/* Is output i one result a row, over a reduction of rows x cols and no product? */
+static bool one_a_row(struct planner *b, int i, int64_t *rows, int64_t *cols)
+{
+    int t = output_term(b->p, i);
+    struct found reductions = { .n = 0 }, products = { .n = 0 };
+    if (is_memory(b->p, t))
+        return false;
+    walk(b, t, see_matmul, &products);
+    walk(b, t, see_reduce, &reductions);
+    if (products.n > 0 || reductions.n == 0)
+        return false;
+    const struct term *r = &b->p->term[reductions.at[0]];
+    return trailing(&b->p->term[r->arg[0]].shape, r->mask, rows, cols) && *cols > 1 &&
+           *rows >= (b->cuda ? 512 : 8) && gshape_count(&b->p->term[t].shape) == *rows &&
+           fits(b, t, *rows, *cols, true);
+}
+
+/* The outputs from `first` on that go with it; *k holds their terms, not yet copies of them. */
+static void gather_rows(struct planner *b, int first, struct kernel *k, int out[SINKS_MORE])
+{
+    for (int i = first + 1; i < b->p->n_outputs && k->n_more < SINKS_MORE; i++) {
+        int64_t rows, cols;
+        if (!one_a_row(b, i, &rows, &cols) || rows != k->rows || cols != k->cols)
+            continue;
+        struct kernel with = *k;
+        with.more_sink[with.n_more++] = output_term(b->p, i);
+        if (!emit_possible(b->plan, &with))
+            continue;
+        out[k->n_more] = i;
+        *k = with;
+    }
+}
+
+static enum err_code rows_together(struct planner *b, int first, bool done[])
+{
+    struct kernel k = { .kind = KERNEL_ROWS, .row_only = true, .name = "rows" };
+    int out[SINKS_MORE];
+    if (!one_a_row(b, first, &k.rows, &k.cols))
+        return OK;
+    int t = k.sink = output_term(b->p, first);
+    gather_rows(b, first, &k, out);
+    if (k.n_more == 0)
+        return OK;
+    if (b->plan->n_kernels == KERNELS_MAX || b->plan->n_buffers + k.n_more >= KERNELS_MAX)
+        return err_raise(b->err, ERR_LIMIT, "more than %d kernels", KERNELS_MAX);
+    int *map = new_map(b), more[SINKS_MORE];
+    k.buffer = home_of(b, t, first, false);
+    k.sink = copied(b, t, map);
+    for (int i = 0; i < k.n_more; i++) {
+        more[i] = k.more_sink[i];
+        k.more_buffer[i] = home_of(b, more[i], out[i], false);
+        k.more_sink[i] = copied(b, more[i], map);
+        done[out[i]] = true;
+    }
+    done[first] = true;
+    b->plan->kernel[b->plan->n_kernels++] = k;
+    becomes_memory(b, t, k.buffer);
+    for (int i = 0; i < k.n_more; i++)
+        if (!is_memory(b->p, more[i])) /* one term may be two outputs */
+            becomes_memory(b, more[i], k.more_buffer[i]);
+    return OK;
+}
+
 enum err_code plan_program(struct program *p, bool cuda, struct plan *ret, struct err *err)
 {
     struct planner b = { .plan = ret, .p = p, .cuda = cuda, .err = err };
     *ret = (struct plan){ .p = p, .half_scratch = cuda };
+    bool *done = arena_new(p->arena, bool, (size_t)p->n_outputs + 1);
+    for (int i = 0; i < p->n_outputs; i++)
+        if (!done[i] && rows_together(&b, i, done) != OK)
+            return err->code;
     for (int i = 0; i < p->n_outputs; i++) {
-        int t = p->output[i];
-        while (p->term[t].kind == TERM_RESHAPE && !is_memory(p, p->term[t].arg[0]))
-            t = p->term[t].arg[0]; /* the same elements in the same order */
         /* Two outputs may be one term: the second is a copy of the first. */
-        if (materialise(&b, t, i) != OK)
+        if (!done[i] && materialise(&b, output_term(p, i), i) != OK)
             return err->code;
     }
     for (int i = 0; i < ret->n_kernels; i++) {

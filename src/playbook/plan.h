@@ -5,6 +5,7 @@
 #include "playbook/term.h"
 
 #define KERNELS_MAX 128
+#define SINKS_MORE 7
 
 /* ROWS: `rows` x `cols`, perhaps with reductions over the columns; COLUMNS: reduce the middle of
  * outer x red x inner; MATMUL: a library call. */
@@ -16,8 +17,9 @@ struct kernel {
     int buffer; /* where it goes */
     int64_t rows, cols;
     int64_t outer, red, inner;
-    bool row_only; /* ROWS: one result a row */
-    bool setup;    /* depends on parameters alone: runs in ca_setup */
+    bool row_only;                                              /* ROWS: one result a row */
+    int n_more, more_sink[SINKS_MORE], more_buffer[SINKS_MORE]; /* row_only: further results */
+    bool setup; /* depends on parameters alone: runs in ca_setup */
     const char *name;
 };
 

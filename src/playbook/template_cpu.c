@@ -20,6 +20,9 @@ static void signature(struct writer *w, struct emit *e, const char *name)
 {
     const struct buffer *home = &w->plan->buffer[e->kernel->buffer];
     buf_addf(w->out, "static void %s(%s *restrict out", name, emit_c_type(false, home->dtype_name));
+    for (int i = 0; i < e->kernel->n_more; i++)
+        buf_addf(w->out, ", %s *restrict out%d",
+                 emit_c_type(false, w->plan->buffer[e->kernel->more_buffer[i]].dtype_name), i + 1);
     for (int i = 0; i < e->n_args; i++)
         buf_addf(w->out, ", const %s *restrict %s", e->arg[i].c_type, e->arg[i].name);
     buf_addz(w->out, ")\n{\n");
@@ -65,11 +68,17 @@ static void stages(struct writer *w, struct emit *e, struct buf *to)
 static void store(struct writer *w, struct emit *e, struct buf *to)
 {
     const struct buffer *home = &w->plan->buffer[e->kernel->buffer];
-    const char *value = emit_store(e, home->dtype, emit_sink(e));
+    const char *value = emit_store(e, home->dtype, emit_sink(e, 0));
     const char *at = affine_text(w->arena, emit_out_offset(e));
     outer_so_far(w, e, to);
     if (e->kernel->row_only) {
         buf_addf(to, "out[%s] = %s;\n", at, value);
+        for (int i = 0; i < e->kernel->n_more; i++) {
+            const char *next = emit_store(e, w->plan->buffer[e->kernel->more_buffer[i]].dtype,
+                                          emit_sink(e, i + 1));
+            outer_so_far(w, e, to);
+            buf_addf(to, "out%d[%s] = %s;\n", i + 1, at, next);
+        }
         return;
     }
     bool alone = e->n_stages == 0 && e->kernel->rows < 8;
@@ -178,10 +187,16 @@ static void call(struct writer *w, struct buf *to, const struct kernel *k, int i
     if (k->kind == KERNEL_COLUMNS)
         emit_stage(&e, 0);
     else
-        emit_sink(&e);
+        for (int i = 0; i <= k->n_more; i++)
+            emit_sink(&e, i);
     const char *c_type = emit_c_type(false, w->plan->buffer[k->buffer].dtype_name);
     buf_addf(to, "%s(%s", template_name(w->arena, k, index),
              template_out_pointer(w->arena, w->plan, k->buffer, c_type));
+    for (int i = 0; i < k->n_more; i++)
+        buf_addf(to, ", %s",
+                 template_out_pointer(
+                     w->arena, w->plan, k->more_buffer[i],
+                     emit_c_type(false, w->plan->buffer[k->more_buffer[i]].dtype_name)));
     for (int i = 0; i < e.n_args; i++)
         buf_addf(to, ", %s", template_pointer(w->arena, w->plan, e.arg[i].leaf, e.arg[i].c_type));
     buf_addz(to, ");\n");

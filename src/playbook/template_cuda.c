@@ -25,6 +25,9 @@ static void signature(struct writer *w, const struct emit *e, const char *name, 
 {
     buf_addf(w->out, "static __global__ void __launch_bounds__(%d)\n%s(%s *__restrict__ out",
              threads, name, out_type(w, e->kernel));
+    for (int i = 0; i < e->kernel->n_more; i++)
+        buf_addf(w->out, ", %s *__restrict__ out%d",
+                 emit_c_type(true, w->plan->buffer[e->kernel->more_buffer[i]].dtype_name), i + 1);
     for (int i = 0; i < e->n_args; i++)
         buf_addf(w->out, ", const %s *__restrict__ %s", e->arg[i].c_type, e->arg[i].name);
     buf_addz(w->out, ")\n{\n");
@@ -94,7 +97,7 @@ static void pointwise(struct writer *w, const struct kernel *k, const char *name
 {
     struct emit e;
     emit_init(&e, w->arena, w->plan, k, true, vec_of(w, k));
-    const char *value = emit_sink(&e), *type = index_type(k);
+    const char *value = emit_sink(&e, 0), *type = index_type(k);
     signature(w, &e, name, w->knobs->block);
     buf_addf(w->out,
              "#pragma unroll\nfor (int u = 0; u < %d; u++) {\n"
@@ -185,6 +188,22 @@ static void stage(struct writer *w, const struct emit *e, const struct row_shape
     buf_addf(w->out, "}\n}\n}\ns%d = %s<%d>(s%d);\n", i, combine[r], s->threads, i);
 }
 
+static void store_rows(struct writer *w, struct emit *e, const char *value)
+{
+    const struct kernel *k = e->kernel;
+    const char *more[SINKS_MORE], *at = affine_text(w->arena, emit_out_offset(e));
+    size_t from = e->outer.len;
+    for (int i = 0; i < k->n_more; i++)
+        more[i] = emit_sink(e, i + 1);
+    text(w, &e->outer, from, e->outer.len);
+    buf_addf(w->out, "if (lane == 0) {\nout[%s] = %s;\n", at,
+             emit_store(e, w->plan->buffer[k->buffer].dtype, value));
+    for (int i = 0; i < k->n_more; i++)
+        buf_addf(w->out, "out%d[%s] = %s;\n", i + 1, at,
+                 emit_store(e, w->plan->buffer[k->more_buffer[i]].dtype, more[i]));
+    buf_addz(w->out, "}\n");
+}
+
 static void rows(struct writer *w, const struct kernel *k, const char *name)
 {
     struct emit e;
@@ -194,7 +213,7 @@ static void rows(struct writer *w, const struct kernel *k, const char *name)
     e.cache_at = s.held > 0 ? "[i][k]" : NULL;
     size_t from = 0;
     for (int i = 0; i <= e.n_stages; i++) {
-        all[i].value = i < e.n_stages ? emit_stage(&e, i) : emit_sink(&e);
+        all[i].value = i < e.n_stages ? emit_stage(&e, i) : emit_sink(&e, 0);
         all[i].body = str_z(w->arena, (struct str){ e.body.ptr, e.body.len });
         all[i].n = e.body.len;
         all[i].outer_from = from;
@@ -219,9 +238,7 @@ static void rows(struct writer *w, const struct kernel *k, const char *name)
     }
     const struct stage_text *last = &all[e.n_stages];
     if (k->row_only) {
-        buf_addf(w->out, "if (lane == 0)\nout[%s] = %s;\n",
-                 affine_text(w->arena, emit_out_offset(&e)),
-                 emit_store(&e, w->plan->buffer[k->buffer].dtype, last->value));
+        store_rows(w, &e, last->value);
     } else {
         loop_open(w, &e, &s);
         write_lanes(w, &e, last->value, last->body, last->n);
@@ -294,6 +311,11 @@ static void columns(struct writer *w, const struct kernel *k, const char *name)
 static void arguments(struct writer *w, struct emit *e, const struct kernel *k)
 {
     buf_addf(w->out, "(%s", template_out_pointer(w->arena, w->plan, k->buffer, out_type(w, k)));
+    for (int i = 0; i < k->n_more; i++)
+        buf_addf(
+            w->out, ", %s",
+            template_out_pointer(w->arena, w->plan, k->more_buffer[i],
+                                 emit_c_type(true, w->plan->buffer[k->more_buffer[i]].dtype_name)));
     for (int i = 0; i < e->n_args; i++)
         buf_addf(w->out, ", %s",
                  template_pointer(w->arena, w->plan, e->arg[i].leaf, e->arg[i].c_type));
@@ -312,7 +334,8 @@ static void launch(struct writer *w, const struct kernel *k, int index)
     if (k->kind == KERNEL_COLUMNS)
         emit_stage(&e, 0);
     else
-        emit_sink(&e);
+        for (int i = 0; i <= k->n_more; i++)
+            emit_sink(&e, i);
     const char *name = template_name(w->arena, k, index);
     if (k->kind == KERNEL_COLUMNS) {
         int per = e.along_red > e.along_col ? COLUMN_WARPS : WARP;

@@ -144,12 +144,38 @@ static void test_touches(void **state)
     }
 }
 
+/* Within 2% what was measured beside the candidate stands; past it the quiet time does. */
+static void test_quiet(void **state)
+{
+    static const struct {
+        double beside, quiet;
+        bool changed;
+        double median;
+    } rows[] = { { 100, 100, false, 2 },
+                 { 102, 100, false, 2 },
+                 { 98, 100, false, 2 },
+                 { 125, 100, true, 1.6 },
+                 { 125, 0, false, 2 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct ratio r = { 2, 1.5, 2.5 };
+        assert_int_equal(stats_quiet(&r, rows[i].beside, rows[i].quiet), rows[i].changed);
+        same(r.median, rows[i].median);
+        same(r.lo / r.median, 0.75);
+        same(r.hi / r.median, 1.25);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_time),         cmocka_unit_test(test_voids_and_ceiling),
-        cmocka_unit_test(test_paired_drift), cmocka_unit_test(test_paired_uneven),
-        cmocka_unit_test(test_apart),        cmocka_unit_test(test_touches),
+        cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_time),
+        cmocka_unit_test(test_voids_and_ceiling),
+        cmocka_unit_test(test_paired_drift),
+        cmocka_unit_test(test_paired_uneven),
+        cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_touches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,6 +62,22 @@ static const char along[] =
     "],"
     "\"inputs\":[0],\"params\":[],\"outputs\":[1]}";
 
+/* two results a row of x (16, 10): their sum, and the largest of what is left when its mean goes */
+static const char twice[] =
+    "{\"values\":["
+    "{\"id\":0,\"name\":\"x\",\"dtype\":\"f32\",\"shape\":[16,10],\"stride\":[10,1]},"
+    "{\"id\":1,\"name\":\"m\",\"dtype\":\"f32\",\"shape\":[16,1],\"stride\":[1,1]},"
+    "{\"id\":2,\"name\":\"d\",\"dtype\":\"f32\",\"shape\":[16,10],\"stride\":[10,1]},"
+    "{\"id\":3,\"name\":\"y\",\"dtype\":\"f32\",\"shape\":[16],\"stride\":[1]},"
+    "{\"id\":4,\"name\":\"z\",\"dtype\":\"f32\",\"shape\":[16],\"stride\":[1]}],\"nodes\":["
+    "{\"op\":\"aten.mean.dim\",\"in\":[{\"v\":0},{\"l\":[{\"i\":1}]},{\"b\":true}],\"kw\":{},"
+    "\"out\":[1]},"
+    "{\"op\":\"aten.sub.Tensor\",\"in\":[{\"v\":0},{\"v\":1}],\"kw\":{},\"out\":[2]},"
+    "{\"op\":\"aten.sum.dim_IntList\",\"in\":[{\"v\":0},{\"l\":[{\"i\":1}]}],\"kw\":{},\"out\":[3]}"
+    ","
+    "{\"op\":\"aten.amax.default\",\"in\":[{\"v\":2},{\"l\":[{\"i\":1}]}],\"kw\":{},\"out\":[4]}],"
+    "\"inputs\":[0],\"params\":[],\"outputs\":[3,4]}";
+
 static enum err_code emit_source(struct arena *a, const char *text, bool cuda, struct plan *plan,
                                  struct str *ret, struct err *err)
 {
@@ -223,6 +239,32 @@ static void neighbours_are_summed_in_the_inner_loop(void **state)
     }
 }
 
+static void two_results_a_row_are_one_kernel(void **state)
+{
+    (void)state;
+    own_arena a = { 0 };
+    struct err err = { 0 };
+    struct str text;
+    struct plan *plan = arena_new(&a, struct plan, 1);
+    float x[160], y[16], z[16];
+    assert_int_equal(emit_source(&a, twice, false, plan, &text, &err), OK);
+    assert_int_equal(plan->n_kernels, 1);
+    for (int i = 0; i < 160; i++)
+        x[i] = (float)((i * 37) % 23) - 7;
+    struct ca_value in = { .data = x }, out[2] = { { .data = y }, { .data = z } };
+    struct ca_call call = { .version = CA_VERSION, .in = { 1, &in }, .out = { 2, out } };
+    assert_int_equal(compiled(&a, text)(&call), 0);
+    for (int r = 0; r < 16; r++) {
+        float sum = 0, most = -1e30f;
+        for (int c = 0; c < 10; c++)
+            sum += x[r * 10 + c];
+        for (int c = 0; c < 10; c++)
+            most = fmaxf(most, x[r * 10 + c] - sum / 10);
+        assert_true(y[r] == sum);
+        assert_true(fabsf(z[r] - most) < 1e-5f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +273,7 @@ int main(void)
         cmocka_unit_test(a_summed_product_is_no_product),
         cmocka_unit_test(softmax_is_right),
         cmocka_unit_test(every_half_is_right),
+        cmocka_unit_test(two_results_a_row_are_one_kernel),
         cmocka_unit_test(neighbours_are_summed_in_the_inner_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
