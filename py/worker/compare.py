@@ -76,6 +76,8 @@ def measure(a: torch.Tensor, eager: torch.Tensor | None, r: torch.Tensor, rule: 
 
 
 def _host(a, eager, r, rule: Rule) -> Comparison:
+    # reshape(-1) of an expanded tensor is a view with a stride of 0: C wants elements that follow each other.
+    a, r, eager = a.contiguous(), r.contiguous(), eager.contiguous() if eager is not None else None
     if a.dtype in (torch.float16, torch.bfloat16):  # torch widens several elements at a time
         a = a.float()
     if eager is not None and eager.dtype != a.dtype:

@@ -5,6 +5,22 @@ import torch
 from test_worker import HEAD, LINEAR, Refused, Session, linear, source
 
 
+class Compared(unittest.TestCase):
+    """The comparison in C finds what torch's does, however the tensors are laid out."""
+
+    def test_tensors_without_memory_of_their_own(self):
+        from worker.compare import Rule, _device, measure
+        r = torch.randn(300, 70, dtype=torch.float64)
+        rule = Rule(1.0, 0.0, 1e-2, 1e-2)
+        laid = {"expanded": torch.tensor(0.25).expand(300, 70), "row": r[:1].float().expand(300, 70),
+                "transposed": r.T.float().contiguous().T, "sliced": torch.cat([r, r], 1).float()[:, ::2]}
+        for name, a in laid.items():
+            with self.subTest(name):
+                one, two = measure(a, a, r, rule), _device(a.reshape(-1), a.reshape(-1), r.reshape(-1), rule)
+                self.assertEqual((one.misses, one.first, one.far, one.first_far), (two.misses, two.first, two.far, two.first_far))
+                self.assertAlmostEqual(one.diff_sq, two.diff_sq, delta=1e-9 * max(1.0, two.diff_sq))
+
+
 class Case(unittest.TestCase):
     def session(self, text: str, preset: str = "cuda-agent") -> Session:
         s = Session(text, preset)
