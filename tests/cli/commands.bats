@@ -214,6 +214,35 @@ json() { # EXPRESSION: of the object `j`
     is 3 "CUDA_AGENT_THREADS: threads: 'many' is not a whole number"
 }
 
+# candidate FOLDER ROW: a work folder of one of the exam's timed rows
+candidate() {
+    mkdir -p "$1/kernels"
+    cp "$exam/task.py" "$1/model.py"
+    cp "$exam/cpu_timed/$2.c" "$exam/cpu_timed/row.h" "$1/kernels/"
+}
+
+@test "optimize keeps what it verified and resumes; grade times candidates against stored baselines" {
+    exam=$BATS_TEST_DIRNAME/../exam
+    run --separate-stderr "$agent" optimize "$exam/task.py" --target cpu --no-check --seconds 2 --out out --json
+    [ "$status" -le 1 ]
+    json "j['verdict']['status'] == 'pass' and j['confirmed'] and j['traced'] and j['verdict']['candidate']['author'] == 'playbook'" <<<"$output"
+    [ -f out/best/verdict.json ] && [ -f out/best/kernels/forward.c ]
+
+    run "$agent" optimize "$exam/task.py" --target cpu --no-check --seconds 2 --out out
+    [ "$status" -le 1 ]
+    [[ $output =~ [1-9][0-9]*\ answered\ from\ the\ log ]]
+
+    for row in honest burns_while_others_run; do
+        candidate $row $row
+        run "$agent" grade $row --target cpu --seconds 2
+        is 0 "pass" "eager" "best"
+        [[ ! $output =~ measuring ]]
+    done
+    candidate cheat right_when_verified
+    run "$agent" grade cheat --target cpu --seconds 2
+    is 1 "wrong: a timed call gave a wrong answer"
+}
+
 @test "doctor --json is JSON and says whether the cpu target works" {
     run --separate-stderr "$agent" doctor --json
     is 0
