@@ -11,6 +11,7 @@ import os
 import pathlib
 import socket
 import struct
+import tempfile
 import textwrap
 import unittest
 
@@ -20,6 +21,7 @@ PY = pathlib.Path(__file__).resolve().parents[2] / "py"
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
           "i32": torch.int32, "bool": torch.bool}
 PYTHON = __import__("sys").executable
+ROOM = tempfile.TemporaryDirectory(prefix="worker-tests-")  # for what unboxed workers leave; goes with the tests
 
 
 class Refused(Exception):
@@ -34,7 +36,8 @@ class Worker:
     def __init__(self):
         ours, theirs = socket.socketpair()
         env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-        env |= {"PYTHONPATH": str(PY), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "2", "CUDA_VISIBLE_DEVICES": ""}
+        env |= {"PYTHONPATH": str(PY), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "2", "CUDA_VISIBLE_DEVICES": "",
+                "TMPDIR": ROOM.name}
         self.log = os.memfd_create("log")
         self.pid = os.posix_spawn(PYTHON, [PYTHON, "-m", "worker"], env,
                                   file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 3),
