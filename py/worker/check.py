@@ -34,6 +34,10 @@ class Checker:
     def _other_input(self, q: Question) -> list[torch.Tensor]:
         return self.judge.new_question(q.family).eager
 
+    def _constant(self, q: Question) -> list[torch.Tensor]:
+        """The mean of each output; of one element, another draw's: its own would be the answer itself."""
+        return [_flat_mean(t if t.numel() > 1 else o) for t, o in zip(q.eager, self._other_input(q))]
+
     def _mean_of_others(self, q: Question) -> list[torch.Tensor]:
         """Element by element over three other draws."""
         drawn = [self._other_input(q) for _ in range(3)]
@@ -62,7 +66,7 @@ class Checker:
             "hidden_state": bool(self.task.carried),
             "finite": q.finite(),
             "zero_passes": self._passes(lambda q: [torch.zeros_like(t) for t in q.eager]),
-            "constant_passes": self._passes(lambda q: [_flat_mean(t) for t in q.eager]),
+            "constant_passes": self._passes(self._constant),
             "other_input_passes": self._passes(self._other_input),
             "mean_passes": self._passes(self._mean_of_others),
             "unsettled_share": q.unsettled(),

@@ -7,10 +7,10 @@ import os
 
 import torch
 
-from .families import FAMILIES, TIED, fold_in, normal, structure
+from .families import FAMILIES, TIED, fold_in, normal, structure, uniform
 from .load import Task
 from .protocol import Refusal
-from .signature import FLOATS, aliases, flat, is_float, laid_out, overlaps
+from .signature import FLOATS, aliases, flat, is_float, laid_out, like, overlaps
 
 
 def new_seed() -> int:
@@ -29,6 +29,7 @@ class Values:
         self.varies = [self._differs(a, b) for a, b in zip(leaves, second)] + [True] * (len(leaves) - self.own_leaves)
         self.structured = [is_float(t) and t.numel() > 0 and not self._is_mask(t) for t in leaves]
         self.range = [(float(t.min()), float(t.max())) if s else (0.0, 1.0) for t, s in zip(leaves, self.structured)]
+        self.frozen = not any(v and isinstance(t, torch.Tensor) for v, t in zip(self.varies, leaves))
         self._note_scalars(second)
 
     def _called(self, seed: int) -> list:
@@ -78,6 +79,8 @@ class Values:
                 out.append(out[self.alias[i]])
             elif structured[i]:
                 out.append(self._structured(i, family, g))
+            elif i < self.own_leaves and self.structured[i] and self.frozen:
+                out.append(self._scaled(example, g))
             elif i < self.own_leaves:
                 out.append(laid_out(called[i] if self.varies[i] else example, example))
             else:
@@ -91,6 +94,13 @@ class Values:
         if overlaps(example):
             return x.as_strided(example.shape, example.stride())
         return laid_out(x, example)
+
+    @staticmethod
+    def _scaled(example: torch.Tensor, g: torch.Generator) -> torch.Tensor:
+        """A get_inputs() that seeds itself gives the same floats each time: a remembered answer must not be right."""
+        room = like(example)
+        flat(room).copy_(flat(example) * (0.75 + 0.5 * uniform(flat(example).shape, g)).to(example.dtype))
+        return room
 
     @staticmethod
     def _state(example: torch.Tensor, g: torch.Generator) -> torch.Tensor:

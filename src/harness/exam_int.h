@@ -97,7 +97,7 @@ MUST_USE
 enum err_code window_arm(struct exam *x, const char *arm, int calls, struct window *ret,
                          struct err *err);
 
-/* Is one call compared in full afterwards? Some: of one window in four, drawn from the kernel's
+/* Are some calls compared in full afterwards? Some: of one window in four, drawn from the kernel's
  * randomness once the window has closed. */
 enum window_look { LOOK_NEVER, LOOK_SOMETIMES, LOOK_ALWAYS };
 MUST_USE

@@ -37,6 +37,20 @@ class Case(unittest.TestCase):
             self.assertTrue(found["pass"], (family, found))
 
 
+class Seeded(Case):
+    def test_a_task_that_seeds_itself_gets_new_values_all_the_same(self):
+        s = self.session(source("return torch.tanh(x @ self.w)", "(torch.manual_seed(42), [torch.randn(40, 24)])[1]",
+                                "self.w = nn.Parameter(torch.randn(24, 24))"))
+        s.draw("own", "keep")
+        first = s.inputs(0)["x"].clone()
+        s.draw("own", "keep")
+        self.assertLess(float((s.inputs(0)["x"] == first).double().mean()), 0.01)
+
+    def test_one_number_is_no_constant(self):
+        s = self.session(source("return ((x - y) ** 2).mean()", "[torch.randn(64, 64), torch.randn(64, 64)]", args="x, y"))
+        self.assertFalse(s.ask("check", compile=False)["facts"]["constant_passes"])
+
+
 class State(Case):
     def test_carried_attribute_is_an_argument_and_an_output(self):
         s = self.session(source("self.h = torch.tanh(x @ self.w + self.h)\nreturn self.h.sum(1)", "[torch.randn(40, 24)]",
