@@ -68,7 +68,7 @@ class Task:
             spec.loader.exec_module(module)
         except SyntaxError as e:
             raise Refusal("task", f"syntax error in the task file, line {e.lineno}: {e.msg}") from e
-        except (Exception, SystemExit) as e:
+        except BaseException as e:  # KeyboardInterrupt and SystemExit, too: ours come as signals to the whole box
             raise Refusal("task", f"the task file raised {type(e).__name__}: {first_line(e)}{self._line()}") from e
         return module
 
@@ -94,7 +94,7 @@ class Task:
                 return function(*args, **kw)
         except Refusal:
             raise
-        except (Exception, SystemExit) as e:
+        except BaseException as e:
             if out_of_memory(e):
                 raise Refusal("machine", f"{what}: not enough memory on {self.device}: {first_line(e)}",
                               "smaller shapes, or a machine with more memory") from e

@@ -263,9 +263,11 @@ class Server:
             return {"id": ask.get("id"), "ok": True} | getattr(self, ask["op"])(ask)
         except Refusal as e:
             code, text, hint = e.code, e.text, e.hint
-        except Exception as e:
+        except BaseException as e:
             traceback.print_exc()
             code, text, hint = "machine", f"{ask.get('op')}: {type(e).__name__}: {first_line(e)}", ""
+            if isinstance(e, RecursionError):
+                code, text = "task", f"{ask.get('op')}: the task nests too deeply: {first_line(e)}"
             if out_of_memory(e):
                 code, text, hint = "machine", f"not enough memory: {first_line(e)}", "smaller shapes, or a machine with more memory"
         self.fds = []

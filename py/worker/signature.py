@@ -13,6 +13,7 @@ DTYPES = {
 }
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 RANK_MAX = 8
+TEXT_MAX = 127  # bytes, of names and of text arguments
 
 
 def is_float(t) -> bool:
@@ -85,6 +86,9 @@ def aliases(tensors: list) -> list[int]:
 
 def describe(name: str, leaf, alias: int = -1) -> dict:
     """One `value` of docs/worker.md."""
+    for what, text in (("name", name), ("text", leaf)):
+        if isinstance(text, str) and (not text.isprintable() or len(text.encode(errors="replace")) > TEXT_MAX):
+            raise Refusal("task", f"a value's {what} is not printable or longer than {TEXT_MAX} bytes ({ascii(text)[:60]}): not native")
     v = {"name": name, "kind": "none", "dtype": "f32", "shape": [], "stride": [], "alias": -1,
          "bytes": 0, "i": 0, "r": 0.0, "text": ""}
     if isinstance(leaf, torch.Tensor):

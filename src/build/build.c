@@ -257,6 +257,7 @@ static enum err_code judge(struct arena *a, const char *so, const struct box_out
                      "'%s' is not on the list of what a candidate may use (docs/header.md)",
                      offender);
     }
+    str_plain(r->reason);
     return OK;
 }
 

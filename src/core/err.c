@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/str.h"
+
 /* Format into room bytes at dst; text that does not fit ends in "...". */
 static void FORMAT(3, 0) text_put(char *dst, size_t room, const char *fmt, va_list args)
 {
@@ -12,6 +14,7 @@ static void FORMAT(3, 0) text_put(char *dst, size_t room, const char *fmt, va_li
         dst[0] = '\0';
     else if ((size_t)want >= room && room > 4)
         memcpy(dst + room - 4, "...", 4);
+    str_plain(dst);
 }
 
 enum err_code err_raise_at(struct err *e, const char *file, int line, enum err_code code, int sys,

@@ -50,6 +50,17 @@ const char *str_z(struct arena *a, struct str s)
     return str_copy(a, s).ptr;
 }
 
+void str_plain(char *z)
+{
+    for (unsigned char *c = (unsigned char *)z; *c != '\0'; c++) {
+        bool c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0; /* as UTF-8 */
+        if (c1 || (*c < ' ' && *c != '\n' && *c != '\t') || *c == 0x7f)
+            *c = ' ';
+        if (c1)
+            c[1] = ' ';
+    }
+}
+
 const char *arena_fmt(struct arena *a, const char *fmt, ...)
 {
     va_list args, again;

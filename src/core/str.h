@@ -48,6 +48,8 @@ bool str_cut(struct str *rest, char sep, struct str *ret_part);
 
 struct str str_copy(struct arena *a, struct str s); /* NUL-terminated, too */
 const char *str_z(struct arena *a, struct str s);   /* a C string in the arena */
+void str_plain(char *z); /* words of others go to a terminal: control characters become blanks, but
+                           for line feeds and tabs */
 const char *arena_fmt(struct arena *a, const char *fmt, ...) FORMAT(2, 3);
 
 /* Whole decimal number in [min, max]; the text must be that and nothing else. */

@@ -31,6 +31,7 @@ void exam_say(const struct exam *x, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
+    str_plain(line);
     x->cfg.say(line);
 }
 
@@ -78,11 +79,18 @@ static enum err_code build_both(struct exam *x, struct err *err)
 
 /* ---- runners ---- */
 
+static int allowed_cores(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
 static enum err_code start_runner(struct exam *x, struct runner **ret, struct err *err)
 {
     struct runner_config cfg = { .target = x->cfg.target,
                                  .threads = x->cfg.threads,
                                  .device = x->cfg.device,
+                                 .cpus_max = x->cfg.threads < allowed_cores() ? x->cfg.threads : 0,
                                  .mem_bytes = x->cfg.mem_bytes,
                                  .library_path = x->library_path,
                                  .cuda_root = x->tools.cuda_root,
@@ -272,12 +280,6 @@ static enum err_code start_worker(struct exam *x, struct err *err)
     if (worker_open(&cfg, &x->worker, err) != OK || say_hello(x, err) != OK)
         return err->code;
     return OK;
-}
-
-static int allowed_cores(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 static enum err_code open_steps(struct exam *x, struct err *err)

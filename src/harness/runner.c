@@ -89,7 +89,8 @@ static enum err_code box_up(const struct runner_config *cfg, int theirs, struct 
                              .mem_bytes = cfg->mem_bytes,
                              .tmp_bytes = RUNNER_TMP,
                              .file_bytes = RUNNER_TMP,
-                             .tasks_max = RUNNER_TASKS };
+                             .tasks_max = RUNNER_TASKS,
+                             .cpus_max = cfg->cpus_max };
     return box_start(&spec, &r->box, err);
 }
 

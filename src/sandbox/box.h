@@ -53,6 +53,8 @@ struct box_spec {
     int64_t file_bytes; /* largest file it may write; 0: no limit */
     int64_t cpu_s;      /* CPU seconds per process; 0: no limit */
     int tasks_max;      /* processes and threads together */
+    int cpus_max;       /* it runs on so many of the processors that its starter may use, and cannot
+                           choose others; 0: on all */
 };
 
 struct box; /* opaque */

@@ -60,7 +60,7 @@ int fault(struct box_fault *f, const char *fmt, ...) FORMAT(2, 3); /* keeps errn
 
 /* Load the role's filter. The only execve that it lets pass has its path at
  * `exec_path`: a secret address that is gone after the exec. */
-int filter_load(enum box_role role, const char *exec_path, struct box_fault *f);
+int filter_load(const struct box_spec *spec, const char *exec_path, struct box_fault *f);
 
 /* ---- box_launch.c ---- */
 MUST_USE

@@ -112,6 +112,21 @@ static int set_limits(const struct plan *p, struct box_fault *f)
     return bad ? fault(f, "set resource limits") : 0;
 }
 
+/* The first `most` of the processors that we may use. */
+static int hold_processors(int most, struct box_fault *f)
+{
+    cpu_set_t may, held;
+    if (most <= 0)
+        return 0;
+    if (sched_getaffinity(0, sizeof may, &may) != 0)
+        return fault(f, "ask for the processors");
+    CPU_ZERO(&held);
+    for (size_t cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&held) < most; cpu++)
+        if (CPU_ISSET(cpu, &may))
+            CPU_SET(cpu, &held);
+    return sched_setaffinity(0, sizeof held, &held) == 0 ? 0 : fault(f, "hold the processors");
+}
+
 /* 0, 1, 2 and 3 as the spec wants them; everything else goes at exec. */
 static int lay_descriptors(const struct plan *p, struct box_fault *f)
 {
@@ -180,7 +195,7 @@ static _Noreturn void program(struct plan *p)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     const char *path = secret_path(s->argv[0], &f);
-    if (path == NULL || set_limits(p, &f) != 0)
+    if (path == NULL || set_limits(p, &f) != 0 || hold_processors(s->cpus_max, &f) != 0)
         give_up(p, &f);
     for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
         prctl(PR_CAPBSET_DROP, cap); /* the exec below drops the rest */
@@ -188,7 +203,7 @@ static _Noreturn void program(struct plan *p)
         fault(&f, "give up new privileges");
         give_up(p, &f);
     }
-    if (filter_load(s->role, path, &f) != 0)
+    if (filter_load(s, path, &f) != 0)
         give_up(p, &f);
     execve(path, (char *const *)(uintptr_t)s->argv, (char *const *)(uintptr_t)s->env);
     fault(&f, "start '%s'", s->argv[0]);

@@ -65,7 +65,7 @@ const char *limit_kind(void)
 }
 
 /* Folders of owners that died without cleaning up: the name holds the owner's pid. */
-static void sweep(const char *root)
+static void sweep_one(const char *root)
 {
     DIR *d = opendir(root);
     for (struct dirent *e = d ? readdir(d) : NULL; e != NULL; e = readdir(d)) {
@@ -80,13 +80,18 @@ static void sweep(const char *root)
         closedir(d);
 }
 
+static void sweep(void)
+{
+    static bool swept;
+    static const char *const roots[] = { V2_ROOT, V1_MEMORY, V1_PIDS };
+    for (size_t i = 0; !swept && i < COUNT(roots); i++)
+        sweep_one(roots[i]);
+    swept = true;
+}
+
 static enum err_code folder(const char *root, char *ret, size_t room, struct err *err)
 {
     static int serial;
-    static bool swept;
-    if (!swept)
-        sweep(root);
-    swept = true;
     snprintf(ret, room, "%s/" NAME_HEAD "%d-%d", root, (int)getpid(), serial++);
     if (mkdir(ret, 0755) != 0 && errno != EEXIST)
         return err_sys(err, "make cgroup '%s'", ret);
@@ -97,6 +102,8 @@ enum err_code limit_create(const struct box_spec *spec, struct box_limit *ret, s
 {
     char bytes[32], tasks[32];
     *ret = (struct box_limit){ .by = limit_kind() };
+    if (strcmp(ret->by, "watchdog") != 0)
+        sweep();
     snprintf(bytes, sizeof bytes, "%lld", (long long)spec->mem_bytes);
     snprintf(tasks, sizeof tasks, "%d", spec->tasks_max);
     int bad = 0;
@@ -159,17 +166,18 @@ void limit_kill(const struct box_limit *l)
         text_write(l->memory_dir, "cgroup.kill", "1");
 }
 
+/* The kernel lets go of a killed process a moment after it was reaped. */
+static void folder_remove(char *dir)
+{
+    for (int i = 0; dir[0] != '\0' && rmdir(dir) != 0 && errno == EBUSY && i < 200; i++)
+        poll(NULL, 0, 1);
+    dir[0] = '\0';
+}
+
 void limit_destroy(struct box_limit *l)
 {
-    /* The kernel lets go of a killed process a moment after it was reaped. */
-    for (int i = 0; l->memory_dir[0] != '\0' && rmdir(l->memory_dir) != 0 && errno == EBUSY; i++) {
-        if (i == 200)
-            break;
-        poll(NULL, 0, 1);
-    }
-    if (l->pids_dir[0] != '\0')
-        rmdir(l->pids_dir);
-    l->memory_dir[0] = l->pids_dir[0] = '\0';
+    folder_remove(l->memory_dir);
+    folder_remove(l->pids_dir);
 }
 
 /* Resident bytes of a process and its children, two generations deep and more. */

@@ -111,13 +111,20 @@ static int single_process(scmp_filter_ctx ctx, const char *exec_path)
     return bad ? -1 : 0;
 }
 
-int filter_load(enum box_role role, const char *exec_path, struct box_fault *f)
+/* What is held to some processors must not choose others. */
+static int held_processors(scmp_filter_ctx ctx)
+{
+    return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(sched_setaffinity), 0);
+}
+
+int filter_load(const struct box_spec *spec, const char *exec_path, struct box_fault *f)
 {
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
     if (ctx == NULL)
         return fault(f, "make the system-call filter");
     /* Foreign architectures (32-bit calls) are killed by libseccomp's default action. */
-    if (deny_list(ctx) != 0 || (role == BOX_RUNNER && single_process(ctx, exec_path) != 0)) {
+    if (deny_list(ctx) != 0 || (spec->role == BOX_RUNNER && single_process(ctx, exec_path) != 0) ||
+        (spec->cpus_max > 0 && held_processors(ctx) != 0)) {
         errno = EINVAL;
         return fault(f, "write the system-call filter");
     }

@@ -34,7 +34,8 @@ const char *path_absolute(struct arena *a, const char *path)
 enum err_code file_read(struct arena *a, const char *path, size_t max_bytes, struct str *ret,
                         struct err *err)
 {
-    own_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+    own_fd fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer would wait */
     if (fd < 0)
         return err_sys(err, "open '%s'", path);
     struct stat st;
@@ -42,8 +43,10 @@ enum err_code file_read(struct arena *a, const char *path, size_t max_bytes, str
         return err_sys(err, "stat '%s'", path);
     if (S_ISDIR(st.st_mode))
         return err_raise(err, ERR_FORMAT, "'%s' is a folder, wanted a file", path);
+    if (!S_ISREG(st.st_mode))
+        return err_raise(err, ERR_FORMAT, "'%s' is a pipe or a device, wanted a file", path);
 
-    /* Files of /proc and pipes say 0 bytes: read to the end, under the limit. */
+    /* Files of /proc say 0 bytes: read to the end, under the limit. */
     struct buf b = { .arena = a, .max = max_bytes };
     char chunk[65536];
     for (;;) {

@@ -54,5 +54,6 @@ void verdict_note(struct verdict *v, const char *fmt, ...)
     va_end(args);
     if (want >= (int)sizeof v->note[0])
         memcpy(v->note[v->n_notes] + sizeof v->note[0] - 4, "...", 4);
+    str_plain(v->note[v->n_notes]);
     v->n_notes++;
 }

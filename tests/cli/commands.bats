@@ -77,6 +77,12 @@ json() { # EXPRESSION: of the object `j`
     [[ $output != *"did you mean"* ]]
 }
 
+@test "a pipe for a task is refused at once" {
+    mkfifo pipe.py
+    run timeout 20 "$agent" task check pipe.py
+    is 5 "'pipe.py' is a pipe or a device, wanted a file"
+}
+
 @test "an unknown option, a bad value, a missing value, one given twice" {
     run "$agent" grade --nope
     is 2 "unknown option '--nope'" "hint: --help"

@@ -50,6 +50,9 @@ static void slices(void **state)
     assert_true(str_starts(S("abc"), S("")) && !str_starts(S("ab"), S("abc")));
     assert_true(str_ends(S("a.cu"), S(".cu")) && !str_ends(S("u"), S(".cu")));
     assert_true(str_eq(str_from(NULL), S("")));
+    char text[] = "a\x1b[2J\x7f\r\xc2\x9b\xc3\xa9\n\t";
+    str_plain(text);
+    assert_string_equal(text, "a [2J    \xc3\xa9\n\t");
     assert_string_equal(str_z(&a, str_drop(S("abc"), 1)), "bc");
     assert_string_equal(arena_fmt(&a, "%s-%d", "x", 7), "x-7");
 }

@@ -131,6 +131,16 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
+/* Started with cpus_max 1: it has one, and cannot take the others. */
+static int probe_processors(void)
+{
+    cpu_set_t all, have;
+    memset(&all, 0xff, sizeof all);
+    if (sched_getaffinity(0, sizeof have, &have) != 0 || CPU_COUNT(&have) != 1)
+        return 2;
+    return refused(sched_setaffinity(0, sizeof all, &all), EPERM);
+}
+
 static int probe_thread(void) /* must work */
 {
     pthread_t t;
@@ -211,6 +221,7 @@ static const struct {
     { "size of /tmp", probe_tmp_size, BOX_RUNNER },
     /* These have tests of their own. */
     { "descriptors", probe_descriptors, BOX_RUNNER },
+    { "processors", probe_processors, BOX_RUNNER },
     { "channel", probe_channel, BOX_RUNNER },
     { "memory", probe_memory, BOX_RUNNER },
     { "file size", probe_file_size, BOX_RUNNER },
@@ -418,6 +429,18 @@ static void stop(struct live *l)
     close(l->channel);
 }
 
+static void held_processors(void **state)
+{
+    own_arena a = { 0 };
+    const char *argv[] = { "/probe", "--probe", "processors", NULL };
+    struct box_spec spec = spec_of(BOX_RUNNER, argv);
+    (void)state;
+    spec.cpus_max = 1;
+    struct box_output out = run(&a, &spec, 5000);
+    assert_int_equal(out.result.end, BOX_EXITED);
+    assert_int_equal(out.result.status, 0);
+}
+
 static void channel(void **state)
 {
     static const char *const names[] = { "channel", "descriptors" };
@@ -570,11 +593,17 @@ static int probe_main(const char *name)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(walls),         cmocka_unit_test(seen_from_inside),
-        cmocka_unit_test(ends),          cmocka_unit_test(limits),
-        cmocka_unit_test(output_is_cut), cmocka_unit_test(cannot_start),
-        cmocka_unit_test(channel),       cmocka_unit_test(pausing),
-        cmocka_unit_test(after_the_end), cmocka_unit_test(dies_with_owner),
+        cmocka_unit_test(walls),
+        cmocka_unit_test(seen_from_inside),
+        cmocka_unit_test(ends),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(output_is_cut),
+        cmocka_unit_test(cannot_start),
+        cmocka_unit_test(held_processors),
+        cmocka_unit_test(channel),
+        cmocka_unit_test(pausing),
+        cmocka_unit_test(after_the_end),
+        cmocka_unit_test(dies_with_owner),
     };
     if (argc == 3 && strcmp(argv[1], "--probe") == 0)
         _exit(probe_main(argv[2])); /* a leak checker at exit would want ptrace */

@@ -436,6 +436,12 @@ REFUSED = {
     "an object": ("return x", "[torch.randn(8, 8), object()]", "", "object"),
     "raises": ("raise KeyError('k')", "[torch.randn(8, 8)]", "", "KeyError"),
     "exits": ("raise SystemExit(0)", "[torch.randn(8, 8)]", "", "SystemExit"),
+    "interrupts": ("raise KeyboardInterrupt", "[torch.randn(8, 8)]", "", "KeyboardInterrupt"),
+    "never ends to call itself": ("return self.forward(x)", "[torch.randn(8, 8)]", "", "RecursionError"),
+    "a nest too deep": ("for _ in range(5000):\n    x = [x]\nreturn x", "[torch.randn(8, 8)]", "", "deep"),
+    "a name that commands a terminal": ("return {'a\\x1b[2J': x}", "[torch.randn(8, 8)]", "", "not printable"),
+    "a long name": ("return {'a' * 130: x}", "[torch.randn(8, 8)]", "", "longer than 127 bytes"),
+    "a long text": ("return x", "[torch.randn(8, 8), 'a' * 130]", "", "longer than 127 bytes"),
     "raises when made": ("return x", "[torch.randn(8, 8)]", "raise OSError('o')", "Model(...) raised OSError"),
     "inputs raise": ("return x", "[1 / 0]", "", "get_inputs() raised ZeroDivisionError"),
 }
@@ -448,7 +454,7 @@ class Refusals(unittest.TestCase):
         w = Worker()
         w.ask("hello", target="cpu", threads=1, device=0)
         for name, (body, inputs, init, reason) in REFUSED.items():
-            args = "x, y=None" if name == "an object" else "x"
+            args = "x, y=None" if name in ("an object", "a long text") else "x"
             with self.subTest(task=name), self.assertRaises(Refused) as caught:
                 w.ask("load", name="bad", source=source(body, inputs, init, args=args), preset="cuda-agent")
             self.assertEqual(caught.exception.code, "task", caught.exception.text)
