@@ -1,6 +1,7 @@
 """What the runner sees: where every value of the signature lies for each set, views on it, the sample of outputs.
 
-Two slabs: parameters, and all input sets with their outputs. Offsets are multiples of 256.
+Two slabs: parameters, and all input sets with their outputs. Offsets are multiples of 256. What lies between the
+values of a set and behind its last one is guard: random bytes that no honest candidate touches.
 """
 import os
 import secrets
@@ -13,6 +14,8 @@ from .signature import raw, span_bytes
 
 ALIGN = 256
 BLOCK = 64 << 10
+LINE = 256  # bytes, the finest part of a block that can be seen to be untouched
+GUARD = 4096  # bytes behind each output
 POOL = {"cuda": 1 << 25, "cpu": 1 << 20}  # elements of prepared poison
 POOL_STEP = 64  # elements: shifted poison stays aligned for wide copies
 QUIET = 9  # flushes, for their quiet median
@@ -23,8 +26,8 @@ def round_up(n: int, to: int) -> int:
     return (n + to - 1) // to * to
 
 
-def room(tensors, alias=None) -> int:
-    return sum(round_up(span_bytes(t), ALIGN) for i, t in enumerate(tensors)
+def room(tensors, alias=None, guard: int = 0) -> int:
+    return sum(round_up(span_bytes(t), ALIGN) + guard for i, t in enumerate(tensors)
                if isinstance(t, torch.Tensor) and not (alias and alias[i] >= 0))
 
 
@@ -35,12 +38,12 @@ class Memory:
         self.inputs, self.in_alias, self.params, self.param_alias = inputs, in_alias, params, param_alias
         self.outputs = [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in outputs]
         self.pools = [self._pool(t) for t in outputs]
-        self.slabs, self.snapshot, self.flush_us = [], None, 0.0
+        self.slabs, self.snapshot, self.before, self.out_lines, self.flush_us = [], None, None, None, 0.0
 
     # ---- places ----
 
     def bind(self, wanted: int) -> dict:
-        set_bytes = round_up(room(self.inputs, self.in_alias) + room(self.outputs), BLOCK)
+        set_bytes = self.set_bytes = round_up(room(self.inputs, self.in_alias) + room(self.outputs, guard=GUARD) + GUARD, BLOCK)
         budget = self.device.set_budget()
         self.n_sets = max(1, min(wanted, budget // max(set_bytes, 1)))
         if set_bytes > budget * 2:
@@ -51,7 +54,9 @@ class Memory:
         self.set_place = []
         for s in range(self.n_sets):
             ins, at = self._places(1, s * set_bytes, self.inputs, self.in_alias)
-            self.set_place.append({"in": ins, "out": self._places(1, at, self.outputs, None)[0]})
+            self.set_place.append({"in": ins, "out": self._places(1, at + GUARD, self.outputs, None, GUARD)[0]})
+        self._lay_guards()
+        self.out_lines = self._map_outputs()
         for s in range(self.n_sets):  # nothing may ever run on what was never written: indices would point anywhere
             self.write_inputs(s, self.inputs)
         self._calibrate()
@@ -65,7 +70,7 @@ class Memory:
         self.slabs = []
 
     @staticmethod
-    def _places(slab: int, at: int, tensors, alias) -> tuple[list, int]:
+    def _places(slab: int, at: int, tensors, alias, guard: int = 0) -> tuple[list, int]:
         places = []
         for i, t in enumerate(tensors):
             if not isinstance(t, torch.Tensor):
@@ -74,7 +79,7 @@ class Memory:
                 places.append(places[alias[i]])
             else:
                 places.append([slab, at])
-                at += round_up(span_bytes(t), ALIGN)
+                at += round_up(span_bytes(t), ALIGN) + guard
         return places, at
 
     def _view(self, place, example: torch.Tensor) -> torch.Tensor:
@@ -89,6 +94,37 @@ class Memory:
 
     def output_views(self, s: int) -> list[torch.Tensor]:
         return [self._view(p, t) for p, t in zip(self.set_place[s]["out"], self.outputs)]
+
+    # ---- guards ----
+
+    def _spans(self, s: int) -> list[tuple[int, int]]:
+        """First byte and the one behind the last of every value of a set, as they lie."""
+        found = {(p[1], p[1] + span_bytes(t)) for places, tensors in ((self.set_place[s]["in"], self.inputs),
+                                                                     (self.set_place[s]["out"], self.outputs))
+                 for p, t in zip(places, tensors) if p and t.numel()}
+        return sorted(found)
+
+    def _lay_guards(self) -> None:
+        """The same bytes behind every set's values; where the gaps are wider than GUARD, their first GUARD bytes."""
+        at, gaps = 0, []
+        for lo, hi in [*self._spans(0), (self.set_bytes, self.set_bytes)]:
+            gaps.append(torch.arange(at, min(lo, at + GUARD)))
+            at = hi
+        self.gap = torch.cat(gaps).to(self.device.torch_device)
+        self.guard = torch.randint(256, self.gap.shape, dtype=torch.uint8, device=self.device.torch_device)
+        for s in range(self.n_sets):
+            self.slabs[1].bytes[self.gap + s * self.set_bytes] = self.guard
+
+    def guards_intact(self, s: int) -> bool:
+        """Was nothing written beside the values of this set?"""
+        return torch.equal(self.slabs[1].bytes[self.gap + s * self.set_bytes], self.guard)
+
+    def _map_outputs(self) -> torch.Tensor:
+        """[blocks of a set, lines of a block]: does the line hold an output?"""
+        lines = torch.zeros(self.set_bytes // LINE, dtype=torch.bool, device=self.device.torch_device)
+        for p, t in zip(self.set_place[0]["out"], self.outputs):
+            lines[p[1] // LINE:round_up(p[1] + span_bytes(t), LINE) // LINE] = True
+        return lines.view(-1, BLOCK // LINE)
 
     # ---- writing ----
 
@@ -145,19 +181,24 @@ class Memory:
     # ---- the sample ----
 
     def choose_blocks(self, sets: list[int]) -> None:
-        """Draw, before the window, which sixteenth of the outputs' blocks will be read at its end."""
-        blocks = set()
-        for s in sets:
-            for p, t in zip(self.set_place[s]["out"], self.outputs):
-                if t.numel():
-                    blocks.update(range(p[1] // BLOCK, (p[1] + span_bytes(t) - 1) // BLOCK + 1))
-        ordered, n = sorted(blocks), max(min(64, len(blocks)), len(blocks) // 16)
-        chosen = secrets.SystemRandom().sample(ordered, n)
-        if chosen:
-            chosen[-1] = ordered[-1]  # work is often written last where the buffer ends
-        self.chosen = torch.tensor(chosen, dtype=torch.int64, device=self.device.torch_device)
+        """Draw, before the window, which sixteenth of the outputs' blocks will be read at its end.
+
+        Of each set one block at least, and its last one: work is often written last where the buffer ends.
+        """
+        device = self.device.torch_device
+        secret = torch.Generator(device=device)  # not the one that a task's get_inputs() may seed
+        secret.manual_seed(secrets.randbits(62))
         whole = self.slabs[1].bytes
         self.blocks = whole[: len(whole) // BLOCK * BLOCK].view(-1, BLOCK).view(torch.int64)
+        first = torch.tensor(sets, dtype=torch.int64, device=device).unsqueeze(1) * (self.set_bytes // BLOCK)
+        of_set = self.out_lines.any(1).nonzero().squeeze(1)
+        every = (first + of_set).view(-1)
+        if every.numel():
+            some = torch.randperm(every.numel(), generator=secret, device=device)[:max(64, every.numel() // 16)]
+            one = torch.randint(of_set.numel(), first.shape, generator=secret, device=device)
+            every = torch.unique(torch.cat([every[some], (first + of_set[one]).view(-1), (first + of_set[-1]).view(-1)]))
+        self.chosen = every
+        self.before, self.snapshot = self.blocks.index_select(0, self.chosen), None
 
     def sample(self) -> int:
         """One gather kernel; complete when this returns. No copy engine: it would not wait for the other context."""
@@ -165,11 +206,14 @@ class Memory:
         self.device.sync()
         return len(self.chosen)
 
-    def settle(self) -> tuple[int, int]:
-        """Stale blocks: output bytes that changed after they were sampled."""
+    def settle(self) -> tuple[int, int, list[int]]:
+        """Stale blocks (output bytes that changed after they were sampled), blocks, sets with a line that nobody wrote."""
         if self.snapshot is None:
-            return 0, 0
+            return 0, 0, []
         now = self.blocks.index_select(0, self.chosen)
         stale = int((now != self.snapshot).any(1).sum())
-        n, self.snapshot = len(self.chosen), None
-        return stale, n
+        same = (now == self.before).view(-1, BLOCK // LINE, LINE // 8).all(2)
+        same &= self.out_lines[self.chosen % (self.set_bytes // BLOCK)]
+        untouched = self.chosen[same.any(1)] * BLOCK // self.set_bytes
+        n, self.snapshot, self.before = len(self.chosen), None, None
+        return stale, n, sorted(set(untouched.tolist()))

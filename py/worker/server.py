@@ -201,8 +201,8 @@ class Server:
             self.memory.write_inputs(s, self.values.inputs(*self.drawn[s]))
             if ask.get("poison"):
                 self.memory.poison(s)
-        last = timed(self.device, self.device.flush) if flush else 0.0
         self.memory.choose_blocks(sets)
+        last = timed(self.device, self.device.flush) if flush else 0.0
         return {"write_us": first + last, "void": flush and self.memory.disturbed(max(first, last))}
 
     def run(self, ask: dict) -> dict:
@@ -216,17 +216,18 @@ class Server:
         return {"blocks": self.memory.sample()}
 
     def settle(self, ask: dict) -> dict:
-        stale, blocks = self.memory.settle()
-        return {"stale_blocks": stale, "blocks": blocks}
+        stale, blocks, untouched = self.memory.settle()
+        return {"stale_blocks": stale, "blocks": blocks, "untouched": untouched}
 
     def compare(self, ask: dict) -> dict:
-        rows, worst, classes, intact = [], 0.0, [], True
+        rows, worst, classes, intact, guarded = [], 0.0, [], True, True
         for s in ask["sets"]:
             if s not in self.drawn:
                 raise Refusal("protocol", f"set {s} was never drawn")
             seed, family = self.drawn[s]
             leaves = self.values.inputs(seed, family)
             intact = intact and self.memory.intact(s, leaves)
+            guarded = guarded and self.memory.guards_intact(s)
             answers = self.arms.answers(s)
             if answers is None:  # taken away from where the runner can write
                 answers = [t.clone() for t in self.memory.output_views(s)]
@@ -238,8 +239,8 @@ class Server:
                 classes.append(name)
                 worst = max(worst, rel)
         order = [*CLASSES, "none"]
-        return {"pass": intact and not any(r["misses"] for r in rows), "tol": max((r["tol"] for r in rows), default=0.0),
-                "precision": max(classes, key=order.index) if classes else "none", "rel_l2": worst, "inputs_intact": intact,
+        return {"pass": intact and guarded and not any(r["misses"] for r in rows), "tol": max((r["tol"] for r in rows), default=0.0),
+                "precision": max(classes, key=order.index) if classes else "none", "rel_l2": worst, "inputs_intact": intact, "guards_intact": guarded,
                 "reference": self.references.kind, "outputs": rows, "notes": []}
 
     def device_sum(self, ask: dict) -> dict:

@@ -85,8 +85,7 @@ struct window {
     double span_us; /* per call, as the runner says; informative */
     bool is_void;   /* somebody computed meanwhile: repeat */
     int stale;      /* blocks that were not there at t1 and changed later */
-    bool looked;    /* its outputs were compared in full */
-    bool wrong;
+    bool wrong;     /* a call that was compared in full */
     struct runner_reply reply; /* of a candidate's window */
 };
 
@@ -97,12 +96,13 @@ MUST_USE
 enum err_code window_arm(struct exam *x, const char *arm, int calls, struct window *ret,
                          struct err *err);
 
-/* Are some calls compared in full afterwards? Some: of one window in four, drawn from the kernel's
- * randomness once the window has closed. */
-enum window_look { LOOK_NEVER, LOOK_SOMETIMES, LOOK_ALWAYS };
+/* How many calls of a window are compared in full, drawn from the kernel's randomness once it has
+ * closed; those whose outputs were not written come on top. Every window is looked at: a median is
+ * moved by no fewer than half of them. */
+enum window_look { LOOK_NEVER, LOOK_ONE, LOOK_TWO };
 MUST_USE
 enum err_code window_candidate(struct exam *x, struct runner *r, int calls, double call_us,
-                               enum window_look full, struct window *ret, struct err *err);
+                               enum window_look some, struct window *ret, struct err *err);
 /* Measure what an empty window costs, for both sides. */
 MUST_USE
 enum err_code window_calibrate(struct exam *x, struct err *err);

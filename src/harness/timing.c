@@ -21,7 +21,8 @@ struct look {
     struct exam *x;
     struct verdict *v;
     struct verify_result *result;
-    int calls, stale, voids, looked;
+    enum window_look some;
+    int calls, stale, voids;
     double call_us;
     int64_t until_ms;
 };
@@ -37,12 +38,10 @@ static enum err_code candidate_window(struct look *l, struct runner *r, struct s
 {
     for (int tries = 0; tries < VOID_LIMIT; tries++) {
         struct window w;
-        enum window_look full = l->looked == 0 ? LOOK_ALWAYS : LOOK_SOMETIMES;
-        if (window_candidate(l->x, r, l->calls, l->call_us, full, &w, err) != OK)
+        if (window_candidate(l->x, r, l->calls, l->call_us, l->some, &w, err) != OK)
             return err->code;
         l->result->reply = w.reply;
         l->result->step = STEP_GO;
-        l->looked += w.looked;
         if (reply_failed(&w.reply) || w.wrong) {
             l->result->pass = false;
             if (w.wrong)
@@ -233,6 +232,7 @@ enum err_code timing_candidate(struct exam *x, const char *so_path, struct runne
     struct look l = { .x = x,
                       .v = v,
                       .result = ret,
+                      .some = opt->quick ? LOOK_ONE : LOOK_TWO,
                       .until_ms = clock_ms() +
                                   (int64_t)((opt->seconds > 0 ? opt->seconds : BUDGET_S) * 1e3) };
     ret->pass = true;

@@ -78,7 +78,7 @@ static enum err_code compare(struct exam *x, int set, bool classify, struct verd
     own_json answer = NULL;
     json_t *rows = NULL, *row;
     struct str precision;
-    bool pass = false, intact = true;
+    bool pass = false, intact = true, guarded = true;
     double tol = 0, rel = 0;
     size_t i;
     if (worker_ask(x->worker, "compare",
@@ -87,6 +87,7 @@ static enum err_code compare(struct exam *x, int set, bool classify, struct verd
         return err->code;
     if (json_get_flag(answer, "pass", &pass, err) != OK ||
         json_get_flag(answer, "inputs_intact", &intact, err) != OK ||
+        json_get_flag(answer, "guards_intact", &guarded, err) != OK ||
         json_get_real(answer, "tol", &tol, err) != OK ||
         json_get_real(answer, "rel_l2", &rel, err) != OK ||
         json_get_text(answer, "precision", &precision, err) != OK ||
@@ -97,6 +98,9 @@ static enum err_code compare(struct exam *x, int set, bool classify, struct verd
     r->inputs_changed = r->inputs_changed || !intact;
     if (!intact && v->reason[0] == '\0')
         snprintf(v->reason, sizeof v->reason, "the candidate wrote into its inputs");
+    if (!guarded && v->reason[0] == '\0')
+        snprintf(v->reason, sizeof v->reason,
+                 "the candidate wrote beside its outputs: past an end, or before a beginning");
     if (!pass)
         r->pass = false;
     if (pass && classify) {

@@ -4,7 +4,7 @@
  *   t0; resume; go; done;
  *   cuda  the worker reads a secret sixteenth of the outputs by a kernel; t1; stop
  *   cpu   stop; t1: a stopped process computes nothing more
- *   settle (what came late), and full comparison of a call drawn now
+ *   settle (what came late, what was never written), and full comparison of calls drawn now
  */
 #include <stdlib.h>
 #include <sys/random.h>
@@ -18,8 +18,8 @@
 #define ASK_MS 120000
 #define OVERHEADS_CUDA 20.0
 #define CALLS_US_CPU 4000.0 /* a shorter window would be lost in its own cost */
-#define LOOK_CALLS \
-    6 /* of a window that is compared: who leaves out some calls is seen by few looks */
+#define LOOK_UNTOUCHED \
+    4 /* calls compared at most because a line of their outputs kept its poison */
 #define CALIBRATIONS 11
 #define SECRET_BYTES 4
 
@@ -70,30 +70,40 @@ static enum err_code ask_sets(struct exam *x, const char *op, json_t *sets, json
     return worker_ask(x->worker, op, ask, ASK_MS, NULL, ret, err);
 }
 
-static enum err_code settle(struct exam *x, struct window *w, struct err *err)
+/* *ret_untouched, where it is asked for: sets whose outputs kept poison; who skips a call leaves
+ * some. It may be right (where an answer equals its poison): the comparison decides. */
+static enum err_code settle(struct exam *x, struct window *w, json_t **ret_untouched,
+                            struct err *err)
 {
     own_json answer = NULL;
+    json_t *untouched = NULL;
     int64_t stale = 0;
     if (ask_sets(x, "settle", NULL, &answer, err) != OK ||
-        json_get_int(answer, "stale_blocks", &stale, err) != OK)
+        json_get_int(answer, "stale_blocks", &stale, err) != OK ||
+        json_get_list(answer, "untouched", &untouched, err) != OK)
         return err->code;
     w->stale = (int)stale;
+    if (ret_untouched != NULL)
+        *ret_untouched = json_incref(untouched);
     return OK;
 }
 
-static enum err_code look(struct exam *x, const uint16_t set[], int calls, struct window *w,
-                          struct err *err)
+/* Compare `some` calls drawn now, and of the untouched sets a few, from a random one on. */
+static enum err_code look(struct exam *x, const uint16_t set[], int calls, int some,
+                          const json_t *untouched, struct window *w, struct err *err)
 {
     own_json answer = NULL;
+    own_json sets = json_array();
     bool pass = false;
-    own_json some = json_array();
-    unsigned from = secret() % (unsigned)calls;
-    for (int i = 0; i < calls && i < LOOK_CALLS; i++)
-        json_array_append_new(some, json_integer(set[(from + (unsigned)i) % (unsigned)calls]));
-    if (ask_sets(x, "compare", some, &answer, err) != OK ||
+    size_t kept = json_array_size(untouched), most = kept < LOOK_UNTOUCHED ? kept : LOOK_UNTOUCHED;
+    unsigned from = secret();
+    for (int i = 0; i < calls && i < some; i++) /* neighbours would be one draw, not two */
+        json_array_append_new(sets, json_integer(set[secret() % (unsigned)calls]));
+    for (size_t i = 0; i < most; i++)
+        json_array_append(sets, json_array_get(untouched, (from + i) % kept));
+    if (ask_sets(x, "compare", sets, &answer, err) != OK ||
         json_get_flag(answer, "pass", &pass, err) != OK)
         return err->code;
-    w->looked = true;
     w->wrong = !pass;
     return OK;
 }
@@ -123,7 +133,7 @@ enum err_code window_arm(struct exam *x, const char *arm, int calls, struct wind
         return err->code;
     if (x->cfg.target == TARGET_CUDA)
         t1 = clock_ns();
-    if (settle(x, ret, err) != OK || json_get_real(ran, "span_us", &ret->span_us, err) != OK)
+    if (settle(x, ret, NULL, err) != OK || json_get_real(ran, "span_us", &ret->span_us, err) != OK)
         return err->code;
     ret->span_us /= calls;
     ret->us = per_call(t1 - t0, x->overhead_worker_us, calls);
@@ -159,7 +169,7 @@ static enum err_code timed(struct exam *x, struct runner *r, struct ca_msg *go, 
 }
 
 enum err_code window_candidate(struct exam *x, struct runner *r, int calls, double call_us,
-                               enum window_look full, struct window *ret, struct err *err)
+                               enum window_look some, struct window *ret, struct err *err)
 {
     struct ca_msg go = { .op = CA_OP_GO, .a = (uint64_t)calls };
     own_json sets = choose_sets(x, calls, go.set);
@@ -171,8 +181,9 @@ enum err_code window_candidate(struct exam *x, struct runner *r, int calls, doub
         timed(x, r, &go, sets, limit, ret, &ns, err) != OK)
         return err->code;
     if (!reply_failed(&ret->reply)) {
-        bool now = full == LOOK_ALWAYS || (full == LOOK_SOMETIMES && secret() % 4 == 0);
-        if (settle(x, ret, err) != OK || (now && look(x, set, calls, ret, err) != OK))
+        own_json untouched = NULL;
+        if (settle(x, ret, &untouched, err) != OK ||
+            (some != LOOK_NEVER && look(x, set, calls, (int)some, untouched, ret, err) != OK))
             return err->code;
         ret->us = per_call(ns, x->overhead_runner_us, calls);
         ret->span_us = (double)ret->reply.msg.a / 1e3 / calls;

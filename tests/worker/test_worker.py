@@ -347,6 +347,19 @@ class Cheats(unittest.TestCase):
         self.assertFalse(found["inputs_intact"])
         self.assertFalse(found["pass"])
 
+    def test_writing_beside_an_output(self):
+        s = self.s
+        slab, at = s.place["sets"][1]["out"][0]
+        for place in (at - 1, at + s.sig["out"][0]["bytes"]):
+            s.draw()
+            s.answer(linear, 0)
+            s.answer(linear, 1)
+            self.assertTrue(s.compare()["guards_intact"])
+            s.slabs[slab][place] ^= 1
+            found = s.compare()
+            self.assertEqual((found["guards_intact"], found["inputs_intact"], found["pass"]), (False, True, False))
+            s.slabs[slab][place] ^= 1
+
     def test_answers_to_easier_inputs(self):
         s = self.s
         s.draw()
@@ -381,6 +394,22 @@ class Cheats(unittest.TestCase):
         s.ask("sample")
         s.answer(linear, 1)
         self.assertGreater(s.ask("settle")["stale_blocks"], 0)
+
+    def test_a_call_that_was_left_out(self):
+        s = self.s
+        for answered, untouched in (((0, 1), []), ((0,), [1]), ((), [0, 1])):
+            s.draw()
+            for k in answered:
+                s.answer(linear, k)
+            s.ask("sample")
+            self.assertEqual(s.ask("settle")["untouched"], untouched)
+        s.draw()
+        for k in (0, 1):  # all but a line of 64 floats
+            kept = s.outputs(k)[0].view(-1)[64:128].clone()
+            s.answer(linear, k)
+            s.outputs(k)[0].view(-1)[64:128] = kept
+        s.ask("sample")
+        self.assertEqual(s.ask("settle")["untouched"], [0, 1])
 
     def test_precision_classes(self):
         s = self.s

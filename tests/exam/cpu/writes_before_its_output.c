@@ -1,0 +1,10 @@
+// want: wrong
+#include "row.h"
+
+int ca_forward(const struct ca_call *c)
+{
+    compute(c, 0, rows(c), weight(c));
+    float *out = c->out.v[0].data;
+    out[-1] = 1;
+    return 0;
+}
