@@ -68,8 +68,10 @@ class Server:
         state = [t for _, t in task.state()]
         self.memory = Memory(self.device, leaves, self.values.alias, state, aliases(state), self.references.eager(leaves))
         self.arms = Arms(task, self.memory)
+        unsound = check.without_work(check.passing(self.judge, self.families))
         sizes = {k: sum(v["bytes"] for v in signature[k] if v["alias"] < 0) for k in signature}
-        return {"signature": signature, "bytes": sizes, "families": self.families, "eager_us": eager_us, "notes": task.notes}
+        return {"signature": signature, "bytes": sizes, "families": self.families, "eager_us": eager_us,
+                "notes": task.notes, "unsound": unsound}
 
     def _pure_leaves(self) -> list:
         """Arguments and carried state, once it is known that the rest of forward is a function of them."""

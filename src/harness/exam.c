@@ -176,6 +176,19 @@ static enum err_code say_hello(struct exam *x, struct err *err)
     return OK;
 }
 
+/* On such a task a candidate that does nothing would be paid. */
+static enum err_code refuse_unsound(const struct exam *x, const json_t *answer, struct err *err)
+{
+    json_t *unsound = NULL;
+    if (json_get_list(answer, "unsound", &unsound, err) != OK)
+        return err_within(err, "load");
+    if (x->cfg.unsound_too || json_array_size(unsound) == 0)
+        return OK;
+    err_raise(err, ERR_TASK, "nothing can be graded here: %s",
+              json_string_value(json_array_get(unsound, 0)));
+    return err_hint(err, "'cuda-agent task check FILE' says what is wrong with the task");
+}
+
 static enum err_code load(struct exam *x, struct err *err)
 {
     own_json answer = NULL;
@@ -203,6 +216,8 @@ static enum err_code load(struct exam *x, struct err *err)
         json_get_list(answer, "notes", &notes, err) != OK ||
         json_get_real(answer, "eager_us", &x->eager_us, err) != OK)
         return err_within(err, "load");
+    if (refuse_unsound(x, answer, err) != OK)
+        return err->code;
     x->n_families = 0;
     json_array_foreach(families, i, item) if (x->n_families < FAMILIES_MAX)
         x->family[x->n_families++] =

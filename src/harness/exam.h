@@ -28,6 +28,7 @@ struct exam_config {
     int64_t mem_bytes;             /* limit of the runner's box; 0: a share of the machine */
     struct store *store;           /* baselines and verdicts; NULL: keep nothing */
     bool max_autotune;             /* one more PyTorch arm for best */
+    bool unsound_too;              /* open a task on which no work passes, too: to look at it */
     void (*say)(const char *line); /* progress, one line at a time; NULL: silence */
 };
 

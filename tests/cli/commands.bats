@@ -176,6 +176,17 @@ json() { # EXPRESSION: of the object `j`
     json "j['schema'] == 'cuda-agent/task-check/1' and j['sound'] is False and any('constant output' in t for t in j['degenerate'])" <<<"$output"
 }
 
+@test "a task on which doing nothing passes is not graded" {
+    mkdir -p w/kernels
+    printf '#include "cuda_agent.h"\nint ca_forward(const struct ca_call *c) { return c->in.n != 1; }\n' >w/kernels/a.c
+    for body in "return torch.softmax(x, dim=-1).sum(dim=-1, keepdim=True) * 0.0 + 1.0" "return x * float('nan')"; do
+        task "$body"
+        mv task.py w/model.py
+        run "$agent" verify w --target cpu
+        is 10 "nothing can be graded here" "passes" "hint: 'cuda-agent task check FILE'"
+    done
+}
+
 @test "compile: a candidate that builds, one that does not" {
     task "return x"
     mkdir -p w/kernels
