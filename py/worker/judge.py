@@ -9,6 +9,7 @@ import math
 
 import torch
 
+from . import slices
 from .compare import Comparison, Rule, all_finite, far_from, measure, moments, scaled_error
 from .load import Task
 from .reference import CLASSES, References
@@ -51,6 +52,7 @@ class Standard:
     unsettled: float = 0.0
     norm_text: str = "||r - mean r||"
     jumps: torch.Tensor | None = None  # elements where eager and float64 took different sides
+    slices: list = dataclasses.field(default_factory=list)  # where parts of the output differ in size
 
 
 class Question:
@@ -90,6 +92,7 @@ class Question:
         st.rule.tol = max(self.judge.tol, 3 * st.eager_err)
         st.tol_norm = max(self.judge.tol, 3 * st.eager_norm)
         st.rule.published = self._published(st, r, e)
+        st.slices = [slices.standard(r, e, dim, s, self.judge.tol, st.jumps) for dim in self.judge.uneven.get(i, ())]
         return st
 
     def _set_jumps_aside(self, st: Standard, r: torch.Tensor, e: torch.Tensor) -> None:
@@ -139,19 +142,23 @@ class Question:
         elif r.numel() > 1 and not norm <= st.tol_norm:
             c.misses, c.first = r.numel(), 0
             reason = f"||a - r|| <= {st.tol_norm:.2g} {st.norm_text}"
+        for sl in st.slices if not c.misses else ():
+            reason = reason or self._in_slices(i, a, sl, c)
         return self._finding(i, a, c, norm, reason)
 
+    def _in_slices(self, i: int, a: torch.Tensor, sl: slices.Slices, c: Comparison) -> str:
+        """The rule that a slice misses, or nothing."""
+        st, r = self.standards[i], self.exact[i]
+        found, reason = slices.misses(a, r, sl, st.jumps)
+        if reason:
+            found, reason = slices.misses(a, r, sl, self._forgiven(i, a).view(r.shape))
+        c.misses, c.first = (found.misses, found.first) if reason else (0, -1)
+        return reason
+
     def _settle(self, i: int, a: torch.Tensor, c: Comparison, norm: float) -> float:
-        """Elements that hang on rounding may have any of the values that rounding gives them."""
+        """Elements that hang on rounding may have any of the values that rounding gives them: the norm without them."""
         st, r = self.standards[i], self.exact[i].reshape(-1)
-        a, e = a.reshape(-1), self.eager[i].reshape(-1)
-        others = [m[i].reshape(-1) for m in self.moved]
-        hanging = torch.zeros_like(r, dtype=torch.bool) if st.jumps is None else st.jumps.reshape(-1).clone()
-        near = scaled_error(a, e.double(), st.rule.s) <= st.rule.tol
-        for m in others:
-            hanging |= ~(scaled_error(m, r, st.rule.s) <= st.rule.tol)
-            near |= scaled_error(a, m, st.rule.s) <= st.rule.tol
-        forgiven = hanging & near
+        forgiven, a, e = self._forgiven(i, a), a.reshape(-1), self.eager[i].reshape(-1)
         if not bool(forgiven.any()):
             return norm
         bad = ~(scaled_error(a, r, st.rule.s) <= st.rule.tol) & ~forgiven
@@ -161,6 +168,17 @@ class Question:
             c.far, c.first_far = int(far.sum()), first(far)
         calm = torch.isfinite(r) & ~forgiven
         return ratio(float((a.double() - r)[calm].square().sum()), st.base, r)
+
+    def _forgiven(self, i: int, a: torch.Tensor) -> torch.Tensor:
+        """Flat: elements that hang on rounding and have one of the values that it gives them."""
+        st, r = self.standards[i], self.exact[i].reshape(-1)
+        a, e = a.reshape(-1), self.eager[i].reshape(-1)
+        hanging = torch.zeros_like(r, dtype=torch.bool) if st.jumps is None else st.jumps.reshape(-1).clone()
+        near = scaled_error(a, e.double(), st.rule.s) <= st.rule.tol
+        for m in (m[i].reshape(-1) for m in self.moved):
+            hanging |= ~(scaled_error(m, r, st.rule.s) <= st.rule.tol)
+            near |= scaled_error(a, m, st.rule.s) <= st.rule.tol
+        return hanging & near
 
     def _exact(self, i: int, a: torch.Tensor) -> Finding:
         """Integers and bools: equal; where float64, eager and nudged float64 disagree, any of theirs."""
@@ -227,7 +245,7 @@ class Judge:
     def __init__(self, task: Task, values: Values, references: References, preset: str, names: list[str]):
         self.task, self.values, self.references, self.names = task, values, references, names
         self.preset, self.tol = preset, PRESETS[preset]
-        self.own_spread, self._pools = {}, {}
+        self.own_spread, self.uneven, self._pools = {}, {}, {}
 
     def question(self, leaves: list, family: str) -> Question:
         return Question(self, leaves, family)
@@ -236,11 +254,13 @@ class Judge:
         return Question(self, self.values.inputs(new_seed(), family), family)
 
     def learn_spread(self) -> None:
-        """The spread of every output on the task's own inputs: the floor under s in other families."""
-        self.own_spread, self._pools = {}, {}
-        for i, st in enumerate(self.new_question("own").standards):
+        """The spread of every output on the task's own inputs: the floor under s in other families; and of its slices."""
+        self.own_spread, self.uneven, self._pools = {}, {}, {}
+        q = self.new_question("own")
+        for i, st in enumerate(q.standards):
             if st:
                 self.own_spread[i] = st.rule.s
+                self.uneven[i] = slices.uneven(q.exact[i], st.rule.s)
 
     def pooled_spread(self, i: int, family: str, r: torch.Tensor) -> float:
         """Of a small output: over this and four more draws."""

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cuda_agent.h"
@@ -49,21 +50,31 @@ static bool same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
+/* |a - r| / (s + |r|); infinite for what is not finite and should be, or the other way round. */
+static double scaled_error(double a, double r, double s)
+{
+    if (same(a, r))
+        return 0;
+    double scale = s + fabs(r);
+    double e = isfinite(r) ? fabs(a - r) / (scale > 1e-300 ? scale : 1e-300) : INFINITY;
+    return isnan(e) ? INFINITY : e;
+}
+
+static void miss(struct compare_result *c, int64_t at)
+{
+    c->misses++;
+    if (c->first < 0 || at < c->first)
+        c->first = at;
+}
+
 static void one(struct compare_result *c, const struct compare_rule *rule, double a, double r,
                 int64_t at)
 {
-    double scaled = 0;
-    if (!same(a, r)) {
-        double scale = rule->s + fabs(r);
-        scaled = isfinite(r) ? fabs(a - r) / (scale > 1e-300 ? scale : 1e-300) : INFINITY;
-        if (!(scaled <= rule->tol)) {
-            c->misses++;
-            if (c->first < 0 || at < c->first)
-                c->first = at;
-        }
-        if (!(scaled <= c->max_err))
-            c->max_err = isnan(scaled) ? INFINITY : scaled;
-    }
+    double e = scaled_error(a, r, rule->s);
+    if (e > rule->tol)
+        miss(c, at);
+    if (e > c->max_err)
+        c->max_err = e;
     if (isfinite(r)) {
         c->diff_sq += (a - r) * (a - r);
         c->centered_sq += (r - rule->mean) * (r - rule->mean);
@@ -89,11 +100,27 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < 0 ? b : b < 0 ? a : a < b ? a : b;
 }
 
+static bool known(int dtype)
+{
+    return dtype == CA_F32 || dtype == CA_F64 || dtype == CA_F16 || dtype == CA_BF16;
+}
+
+static void add(struct compare_result *all, const struct compare_result *mine)
+{
+    all->misses += mine->misses;
+    all->far += mine->far;
+    all->first = earlier(all->first, mine->first);
+    all->first_far = earlier(all->first_far, mine->first_far);
+    all->max_err = mine->max_err > all->max_err ? mine->max_err : all->max_err;
+    all->diff_sq += mine->diff_sq;
+    all->centered_sq += mine->centered_sq;
+}
+
 int compare_floats(const void *a, const void *eager, int dtype, const double *r, int64_t n,
                    const struct compare_rule *rule, struct compare_result *ret)
 {
     struct compare_result all = { .first = -1, .first_far = -1 };
-    if (dtype != CA_F32 && dtype != CA_F64 && dtype != CA_F16 && dtype != CA_BF16)
+    if (!known(dtype))
         return -1;
 #pragma omp parallel
     {
@@ -108,16 +135,60 @@ int compare_floats(const void *a, const void *eager, int dtype, const double *r,
             chunk(&mine, rule, wide_a, eager ? wide_e : NULL, r + at, at, len);
         }
 #pragma omp critical
-        {
-            all.misses += mine.misses;
-            all.far += mine.far;
-            all.first = earlier(all.first, mine.first);
-            all.first_far = earlier(all.first_far, mine.first_far);
-            all.max_err = mine.max_err > all.max_err ? mine.max_err : all.max_err;
-            all.diff_sq += mine.diff_sq;
-            all.centered_sq += mine.centered_sq;
-        }
+        add(&all, &mine);
     }
     *ret = all;
     return 0;
+}
+
+static void slices_of(struct compare_result *c, const struct slice_rule *rule, const double *a,
+                      const double *r, int64_t at, int64_t n, double *worst, double *diff)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int64_t j = (at + i) / rule->inner % rule->n_slices;
+        if (rule->aside != NULL && rule->aside[at + i])
+            continue;
+        double e = scaled_error(a[i], r[i], rule->s[j]);
+        if (e > rule->tol[j])
+            miss(c, at + i);
+        worst[j] = e > worst[j] ? e : worst[j];
+        diff[j] += isfinite(r[i]) ? (a[i] - r[i]) * (a[i] - r[i]) : 0;
+    }
+}
+
+int compare_slices(const void *a, int dtype, const double *r, int64_t n,
+                   const struct slice_rule *rule, struct compare_result *ret)
+{
+    struct compare_result all = { .first = -1, .first_far = -1 };
+    size_t count = (size_t)rule->n_slices;
+    bool bad = !known(dtype);
+    memset(rule->ret_worst, 0, count * sizeof(double));
+    memset(rule->ret_diff, 0, count * sizeof(double));
+#pragma omp parallel
+    {
+        struct compare_result mine = { .first = -1, .first_far = -1 };
+        double wide[CHUNK];
+        double *sums = calloc(2 * count, sizeof *sums);
+#pragma omp for schedule(static) nowait
+        for (int64_t at = 0; at < n; at += CHUNK) {
+            int64_t len = n - at < CHUNK ? n - at : CHUNK;
+            if (bad || sums == NULL)
+                continue;
+            widen(a, dtype, at, len, wide);
+            slices_of(&mine, rule, wide, r + at, at, len, sums, sums + count);
+        }
+#pragma omp critical
+        {
+            add(&all, &mine);
+            bad = bad || sums == NULL;
+            for (size_t j = 0; sums != NULL && j < count; j++) {
+                rule->ret_worst[j] = fmax(rule->ret_worst[j], sums[j]);
+                all.max_err = fmax(all.max_err, sums[j]);
+                rule->ret_diff[j] += sums[count + j];
+            }
+        }
+        free(sums);
+    }
+    *ret = all;
+    return bad ? -1 : 0;
 }

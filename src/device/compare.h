@@ -28,4 +28,18 @@ struct compare_rule {
 int compare_floats(const void *a, const void *eager, int dtype, const double *r, int64_t n,
                    const struct compare_rule *rule, struct compare_result *ret);
 
+/* The slices of an answer along one dimension: element i is of slice i / inner % n_slices. Each has
+ * a spread and a tolerance of its own. */
+struct slice_rule {
+    int64_t n_slices, inner;
+    const double *s, *tol;        /* n_slices each */
+    const unsigned char *aside;   /* n; where not 0 the element does not count; may be NULL */
+    double *ret_worst, *ret_diff; /* n_slices each: largest scaled error, sum of (a - r)^2 */
+};
+
+/* Fills ret_worst and ret_diff, and of ret misses, first and max_err. 0, or -1 for another dtype
+ * or without memory. */
+int compare_slices(const void *a, int dtype, const double *r, int64_t n,
+                   const struct slice_rule *rule, struct compare_result *ret);
+
 #endif

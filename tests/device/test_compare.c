@@ -52,6 +52,34 @@ static void elements(void **state)
     }
 }
 
+static void slices(void **state)
+{
+    /* 2 x 3 x 2: slices along the middle; the second is a hundred times smaller. */
+    const double r[] = { 5, -5, 0.05, -0.05, 1, 1, 4, -4, 0.04, -0.04, 1, 1 };
+    const double s[] = { 4.5, 0.045, 1 }, tol[] = { 0.01, 0.01, INFINITY };
+    double a[COUNT(r)], worst[3], diff[3];
+    unsigned char aside[COUNT(r)] = { 0 };
+    struct slice_rule by = { 3, 2, s, tol, NULL, worst, diff };
+    struct compare_result c;
+    (void)state;
+    memcpy(a, r, sizeof a);
+    a[4] = 9;     /* a slice that is not held */
+    a[9] = -0.03; /* far too much for its slice */
+    assert_int_equal(compare_slices(a, CA_F64, r, COUNT(r), &by, &c), 0);
+    assert_int_equal(c.misses, 1);
+    assert_int_equal(c.first, 9);
+    assert_true(worst[0] == 0 && fabs(worst[1] - 0.01 / 0.085) < 1e-12 && worst[2] == 4);
+    assert_true(diff[0] == 0 && fabs(diff[1] - 1e-4) < 1e-12 && diff[2] == 64);
+    aside[9] = 1;
+    by.aside = aside;
+    assert_int_equal(compare_slices(a, CA_F64, r, COUNT(r), &by, &c), 0);
+    assert_true(c.misses == 0 && c.first == -1 && worst[1] == 0);
+    a[0] = NAN;
+    assert_int_equal(compare_slices(a, CA_F64, r, COUNT(r), &by, &c), 0);
+    assert_true(c.misses == 1 && c.first == 0 && isinf(worst[0]));
+    assert_int_equal(compare_slices(a, CA_I32, r, COUNT(r), &by, &c), -1);
+}
+
 /* The published check stands beside ours: against eager, with its own bound. */
 static void against_eager(void **state)
 {
@@ -133,10 +161,8 @@ static void narrow_types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elements),
-        cmocka_unit_test(against_eager),
-        cmocka_unit_test(sums),
-        cmocka_unit_test(narrow_types),
+        cmocka_unit_test(elements), cmocka_unit_test(slices),       cmocka_unit_test(against_eager),
+        cmocka_unit_test(sums),     cmocka_unit_test(narrow_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,59 @@ class Seeded(Case):
         self.assertFalse(s.ask("check", compile=False)["facts"]["constant_passes"])
 
 
+class Sizes(Case):
+    """A small quantity beside a large one in the same output."""
+
+    TASK = source("return torch.stack([x.sum(-1) * 100, x.var(-1), (x * self.w).mean(-1) * 1e-2], -1)", "[torch.randn(300, 64)]",
+                  "self.w = nn.Parameter(torch.randn(64))")
+
+    @staticmethod
+    def forward(i, p):
+        x = i["x"]
+        return torch.stack([x.sum(-1) * 100, x.var(-1), (x * p["w"]).mean(-1) * 1e-2], -1)
+
+    def test_each_column_is_held_to_its_own_spread(self):
+        s = self.session(self.TASK)
+        self.right_everywhere(s, self.forward)
+        for column in (1, 2):
+            s.draw()
+            s.answer(lambda i, p: self.forward(i, p).index_fill(-1, torch.tensor(column), 0.0), 0)
+            found = s.compare([0])
+            self.assertFalse(found["pass"], column)
+        self.assertIn("slice 2 of dimension 1", found["outputs"][0]["reason"])
+
+    def test_one_element_of_a_small_column(self):
+        s = self.session(self.TASK)
+        s.draw()
+        s.answer(self.forward, 0)
+        s.outputs(0)[0][17, 1] *= 1.5
+        found = s.compare([0])["outputs"][0]
+        self.assertEqual((found["misses"], found["first"]), (1, 17 * 3 + 1))
+
+    def test_the_norm_of_a_small_column(self):
+        s = self.session(self.TASK)
+        s.draw()
+        s.answer(self.forward, 0)
+        s.outputs(0)[0][:, 1] *= 1.012  # no element is off by more than a hundredth of s + |r|
+        self.assertFalse(s.compare([0])["pass"])
+
+    def test_host_and_device_agree(self):
+        from worker import slices
+        r = torch.randn(40, 6, 33, dtype=torch.float64) * torch.tensor([1.0, 1e-2, 1e-3, 5.0, 1.0, 0.0]).double()[:, None]
+        r[3, 2, 1] = float("inf")
+        a = r.float() * (1 + 0.02 * torch.randn(40, 6, 33))
+        aside = torch.rand(40, 6, 33) < 0.1
+        self.assertEqual(slices.uneven(r, 2.2), [1])
+        sl = slices.standard(r, r.float(), 1, 2.2, 1e-2, None)
+        host = slices._measured(a, r, sl, aside)
+        library, slices.library = slices.library, lambda: None
+        self.addCleanup(setattr, slices, "library", library)
+        torch_ = slices._measured(a, r, sl, aside)
+        self.assertGreater(host[0].misses, 0)
+        self.assertEqual((host[0].misses, host[0].first), (torch_[0].misses, torch_[0].first))
+        torch.testing.assert_close(host[1:], torch_[1:])
+
+
 class State(Case):
     def test_carried_attribute_is_an_argument_and_an_output(self):
         s = self.session(source("self.h = torch.tanh(x @ self.w + self.h)\nreturn self.h.sum(1)", "[torch.randn(40, 24)]",
