@@ -3,13 +3,21 @@
 set -u
 cd "$(dirname "$0")/.."
 python=$(tools/python.sh) || exit 2
-passed=0 failed=0
-out=$("$1/exam_rows" cuda "$python" tests/exam/task_cuda.py tests/exam/cuda verify 2>&1)
-echo "$out"
-line=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' <<<"$out" | tail -n 1)
-passed=$((passed + ${line%% *})) failed=$((failed + $(sed -n 's/.*passed, \([0-9]*\) failed/\1/p' <<<"${line:-0 passed, 1 failed}")))
+bin=$1 passed=0 failed=0
+
+rows() { # FOLDER verify|time: of tests/exam
+    local out line
+    out=$("$bin/exam_rows" cuda "$python" tests/exam/task_cuda.py "tests/exam/$1" "$2" 2>&1)
+    echo "$out"
+    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' <<<"$out" | tail -n 1)
+    line=${line:-0 passed, 1 failed}
+    passed=$((passed + ${line%% *})) failed=$((failed + $(sed -n 's/.*passed, \([0-9]*\) failed/\1/p' <<<"$line")))
+}
+
+rows cuda verify
+rows cuda_timed time
 for pair in linear_sum:0; do
-    "$1/cuda-agent" grade "examples/candidates/cuda/${pair%%:*}" --target cuda
+    "$bin/cuda-agent" grade "examples/candidates/cuda/${pair%%:*}" --target cuda
     if [ $? = "${pair##*:}" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
 echo "$passed passed, $failed failed"
