@@ -31,6 +31,12 @@ def room(tensors, alias=None, guard: int = 0) -> int:
                if isinstance(t, torch.Tensor) and not (alias and alias[i] >= 0))
 
 
+def same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.numel() % 8 == 0 and a.data_ptr() % 8 == 0 and b.data_ptr() % 8 == 0:
+        a, b = a.view(torch.int64), b.view(torch.int64)
+    return torch.equal(a, b)
+
+
 class Memory:
     def __init__(self, device, inputs: list, in_alias: list[int], params: list, param_alias: list[int], outputs: list):
         """inputs: leaves; outputs: eager's answer, whose values shape the poison."""
@@ -143,7 +149,7 @@ class Memory:
                 self._copy(view, leaf)
 
     def intact(self, s: int, leaves: list) -> bool:
-        return all(torch.equal(raw(v), raw(t)) for v, t in zip(self.input_views(s), leaves)
+        return all(same_bytes(raw(v), raw(t)) for v, t in zip(self.input_views(s), leaves)
                    if isinstance(t, torch.Tensor) and t.numel())
 
     @staticmethod

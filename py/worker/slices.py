@@ -56,10 +56,12 @@ def _measured(a: torch.Tensor, r: torch.Tensor, sl: Slices, aside: torch.Tensor 
     """Misses, and of every slice the largest error and the relative norm. `aside`: elements that do not count."""
     if r.device.type == "cpu" and a.dtype in CODES and library():
         return _host(a, r, sl, aside)
-    error, diff = scaled_error(a, r, sl.s), torch.where(torch.isfinite(r), a.double() - r, 0.0)
+    error, diff = scaled_error(a, r, sl.s), torch.sub(a, r)
+    if not all_finite(r):
+        diff.masked_fill_(~torch.isfinite(r), 0.0)
     if aside is not None:
         error, diff = error.masked_fill_(aside, 0.0), diff.masked_fill_(aside, 0.0)
-    over, bad = _others(r, sl.dim), ~(error <= sl.tol)
+    over, bad = _others(r, sl.dim), error > sl.tol
     norm = diff.square_().sum(over, keepdim=True).sqrt_() / sl.base.clamp_min(1e-300)
     c = Comparison(misses=int(bad.sum()))
     c.first = int(bad.reshape(-1).to(torch.uint8).argmax()) if c.misses else -1
