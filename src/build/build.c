@@ -56,6 +56,7 @@ static void compiler_args(struct arena *a, const struct build_request *req, stru
         arg(v, "-march=native");
         arg(v, "-fopenmp");
         arg(v, "-fPIC");
+        arg(v, "-Werror=implicit-function-declaration"); /* or the first error is a consequence */
     } else {
         arg(v, req->tools->nvcc);
         arg(v, "-std=c++17");

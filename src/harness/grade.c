@@ -155,6 +155,10 @@ static enum err_code build(struct exam *x, const struct candidate *c, struct ver
     if (!b.ok) {
         v->status = b.forbidden ? VERDICT_FORBIDDEN : VERDICT_COMPILE_ERROR;
         snprintf(v->reason, sizeof v->reason, "%s", b.reason);
+        size_t most = sizeof v->build_log - 1;
+        snprintf(v->build_log, sizeof v->build_log, "%.*s",
+                 (int)(b.log.len < most ? b.log.len : most), b.log.ptr);
+        str_plain(v->build_log);
     }
     return OK;
 }

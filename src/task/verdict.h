@@ -81,6 +81,7 @@ struct verdict {
     enum target target;
     enum verdict_status status;
     char reason[512];
+    char build_log[4096]; /* what the compiler said, from its start, when it failed */
     enum preset preset;
     double tol_used;
     enum precision precision;

@@ -87,6 +87,7 @@ static const struct member members[] = {
     TEXT("candidate", "author", author),
     ENUM("", "status", status, status_at, VERDICT_UNDECIDED + 1),
     TEXT("", "reason", reason),
+    TEXT("", "build_log", build_log),
     ENUM("tolerance", "preset", preset, preset_at, PRESET_STRICT + 1),
     REAL("tolerance", "used", tol_used),
     ENUM("precision", "class", precision, precision_at, PREC_NONE + 1),

@@ -113,9 +113,17 @@ static void reward_print(const struct verdict *v, struct buf *b)
     buf_addz(b, "\n");
 }
 
+static void build_log_print(const char *log, struct buf *b)
+{
+    struct str line = { 0 }, rest = str_from(log);
+    while (str_cut(&rest, '\n', &line))
+        buf_addf(b, "  | %.*s\n", STR_FMT(line));
+}
+
 void verdict_print(const struct verdict *v, struct buf *b)
 {
     buf_addf(b, "%s%s%s\n", verdict_status_name(v->status), v->reason[0] ? ": " : "", v->reason);
+    build_log_print(v->build_log, b);
     buf_addf(b, "  %-11s %s, %s candidate %.8s by %s\n", "task", v->task_name,
              target_name(v->target), v->candidate_hash, v->author[0] ? v->author : "unknown");
     checks_print(v, b);
