@@ -61,7 +61,11 @@ static void write_and_read(void **state)
     assert_int_equal(file_write(path, S(""), 0600, &err), OK); /* over the old one */
     assert_int_equal(file_read(&r->a, path, 0, &s, &err), OK);
     assert_int_equal(s.len, 0);
-    assert_int_equal(file_read(&r->a, "/dev/zero", 1 << 20, &s, &err), ERR_LIMIT); /* no size */
+    assert_int_equal(file_read(&r->a, "/proc/self/maps", 16, &s, &err), ERR_LIMIT); /* no size */
+    assert_int_equal(file_read(&r->a, "/dev/zero", 1 << 20, &s, &err), ERR_FORMAT);
+    const char *pipe = path_join(&r->a, r->dir, "pipe");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(file_read(&r->a, pipe, 1 << 20, &s, &err), ERR_FORMAT); /* and does not wait */
     assert_int_equal(file_read(&r->a, r->dir, 100, &s, &err), ERR_FORMAT);
     assert_int_equal(file_read(&r->a, path_join(&r->a, r->dir, "gone"), 9, &s, &err), ERR_SYSTEM);
     assert_int_equal(err.sys, ENOENT);
