@@ -18,8 +18,8 @@ check: ## all tests; ends with "N passed, N failed"
 	@tools/setup.sh --tests
 	@tools/check.sh
 
-check-gpu: all ## the exam's rows on this machine's GPU
-	@cmake --build --preset release --target exam_rows >/dev/null
+check-gpu: all ## the attack suite on this machine's GPU
+	@cmake --build --preset release --target attacks >/dev/null
 	@tools/check_gpu.sh $(BIN)
 
 bench: all ## a warm round beside the usual harness, and what box and call cost (on the GPU where there is one)

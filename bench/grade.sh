@@ -12,4 +12,4 @@ echo
 echo "the usual harness (bench/cold.py):"
 "$python" bench/cold.py "$target" "$work"
 echo
-"$bin/bench_overhead" "$python" tests/exam/task.py
+"$bin/bench_overhead" "$python" tests/attacks/task.py

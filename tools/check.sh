@@ -85,7 +85,7 @@ step "docs/cli.md is fresh" bash -c 'build/release-gcc/bin/cuda-agent help --for
 step "the packed tree works elsewhere" tools/dist_check.sh build/release-gcc/bin "$python"
 counted "unit tests (ASan, UBSan)" counted_ctest
 counted "worker (python)" counted_python
-counted "exam rows, cpu" build/release-gcc/bin/exam_rows cpu "$python" tests/exam/task.py tests/exam/cpu verify
+counted "attacks, cpu" build/release-gcc/bin/attacks cpu "$python" tests/attacks/task.py tests/attacks/cpu verify
 counted "commands (bats)" counted_bats
 echo
 echo "$passed passed, $failed failed"

@@ -61,10 +61,11 @@ class Memory:
         for s in range(self.n_sets):
             ins, at = self._places(1, s * set_bytes, self.inputs, self.in_alias)
             self.set_place.append({"in": ins, "out": self._places(1, at + GUARD, self.outputs, None, GUARD)[0]})
-        self._lay_guards()
+        self._make_guards()
         self.out_lines = self._map_outputs()
         for s in range(self.n_sets):  # nothing may ever run on what was never written: indices would point anywhere
             self.write_inputs(s, self.inputs)
+            self.lay_guards(s)
         self._calibrate()
         return {"slabs": [{"bytes": s.size, "kind": s.kind} for s in self.slabs],
                 "param": self.param_place, "sets": self.set_place}
@@ -110,7 +111,7 @@ class Memory:
                  for p, t in zip(places, tensors) if p and t.numel()}
         return sorted(found)
 
-    def _lay_guards(self) -> None:
+    def _make_guards(self) -> None:
         """The same bytes behind every set's values; where the gaps are wider than GUARD, their first GUARD bytes."""
         at, gaps = 0, []
         for lo, hi in [*self._spans(0), (self.set_bytes, self.set_bytes)]:
@@ -118,8 +119,10 @@ class Memory:
             at = hi
         self.gap = torch.cat(gaps).to(self.device.torch_device)
         self.guard = torch.randint(256, self.gap.shape, dtype=torch.uint8, device=self.device.torch_device)
-        for s in range(self.n_sets):
-            self.slabs[1].bytes[self.gap + s * self.set_bytes] = self.guard
+
+    def lay_guards(self, s: int) -> None:
+        """Anew for every draw: what one candidate broke is not the next one's fault."""
+        self.slabs[1].bytes[self.gap + s * self.set_bytes] = self.guard
 
     def guards_intact(self, s: int) -> bool:
         """Was nothing written beside the values of this set?"""

@@ -201,6 +201,7 @@ class Server:
         first = timed(self.device, self.device.flush) if flush and self.device.voids else 0.0
         for s in sets:
             self.memory.write_inputs(s, self.values.inputs(*self.drawn[s]))
+            self.memory.lay_guards(s)
             if ask.get("poison"):
                 self.memory.poison(s)
         self.memory.choose_blocks(sets)

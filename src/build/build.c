@@ -12,7 +12,8 @@
 #include "sys/file.h"
 
 #define LOG_MAX ((size_t)256 << 10)
-#define BUILD_MEM ((int64_t)8 << 30)
+/* Templates of CUDA libraries need it; C does not. */
+#define BUILD_MEM(target) ((int64_t)((target) == TARGET_CUDA ? 8 : 2) << 30)
 #define BUILD_TMP ((int64_t)2 << 30)
 #define OBJECT_MAX ((int64_t)512 << 20)
 #define ARGS_MAX (CANDIDATE_FILES_MAX + 48)
@@ -160,7 +161,7 @@ static enum err_code boxed(struct arena *a, const struct build_request *req, con
                              .stdin_fd = -1,
                              .out_fd = -1,
                              .err_fd = -1,
-                             .mem_bytes = BUILD_MEM,
+                             .mem_bytes = BUILD_MEM(req->candidate->target),
                              .tmp_bytes = BUILD_TMP,
                              .file_bytes = OBJECT_MAX,
                              .cpu_s = 600,
@@ -231,7 +232,8 @@ static void first_error(struct str log, char ret[256])
     snprintf(ret, 256, "%.*s", (int)(line.len < 255 ? line.len : 255), line.ptr);
 }
 
-static enum err_code judge(struct arena *a, const char *so, const struct box_output *out,
+static enum err_code judge(struct arena *a, enum target target, const char *so,
+                           const struct box_output *out,
                            struct build_result *r, struct err *err)
 {
     struct buf log = { .arena = a, .max = 2 * LOG_MAX };
@@ -244,7 +246,7 @@ static enum err_code judge(struct arena *a, const char *so, const struct box_out
         snprintf(r->reason, sizeof r->reason, "the build took longer than its limit");
     } else if (out->result.end == BOX_OUT_OF_MEMORY) {
         snprintf(r->reason, sizeof r->reason, "the compiler needed more than %lld GiB",
-                 (long long)(BUILD_MEM >> 30));
+                 (long long)(BUILD_MEM(target) >> 30));
     } else if (out->result.end != BOX_EXITED || out->result.status != 0) {
         first_error(r->log, r->reason);
     } else {
@@ -309,7 +311,7 @@ static enum err_code build_fresh(struct arena *a, const struct build_request *re
     if (code == OK)
         code = compile(a, req, dir, &out, err);
     if (code == OK)
-        code = judge(a, path_join(a, dir, "out/candidate.so"), &out, r, err);
+        code = judge(a, req->candidate->target, path_join(a, dir, "out/candidate.so"), &out, r, err);
     if (code == OK && r->ok)
         code = keep(a, dir, cached, err);
     struct err ignored = { 0 };

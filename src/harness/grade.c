@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "harness/exam_int.h"
 #include "sys/clock.h"
+#include "sys/stop.h"
 
 #define BUILD_MS 180000
 #define READY_MS 60000
@@ -91,11 +92,15 @@ static void blame(struct verdict *v, enum step step, const struct runner_reply *
     }
 }
 
-/* The runner failed: the candidate's verdict, unless nothing works here just now. */
-static enum err_code judge_failure(struct exam *x, struct verdict *v, enum step step,
-                                   const struct runner_reply *reply, struct err *err)
+/* The runner failed: the candidate's verdict, unless nothing works here just now. It goes first: with
+ * all memory in its hands nothing else would run. */
+static enum err_code judge_failure(struct exam *x, struct runner **r, struct verdict *v,
+                                   enum step step, const struct runner_reply *reply,
+                                   struct err *err)
 {
     bool well = false;
+    runner_destroy(*r);
+    *r = NULL;
     if (machine_well(x, &well, err) != OK)
         return err_within(err, "after a candidate failed");
     if (!well)
@@ -198,30 +203,30 @@ static enum err_code health(struct exam *x, struct verdict *v, struct err *err)
 }
 
 /* Load, set up and verify beside others that do the same. *ret_pass: there is something to time. */
-static enum err_code check(struct exam *x, const char *so, struct runner *r, struct verdict *v,
+static enum err_code check(struct exam *x, const char *so, struct runner **r, struct verdict *v,
                            bool *ret_pass, struct err *err)
 {
     struct verify_result res = { 0 };
     struct runner_reply reply;
     enum step step;
     int64_t t0 = clock_ms();
-    if (candidate_load(r, so, &step, &reply, &v->setup_ms, &v->keep_bytes, err) != OK)
+    if (candidate_load(*r, so, &step, &reply, &v->setup_ms, &v->keep_bytes, err) != OK)
         return err->code;
     v->cost_start_ms = clock_ms() - t0;
     if (reply_failed(&reply))
-        return judge_failure(x, v, step, &reply, err);
+        return judge_failure(x, r, v, step, &reply, err);
     t0 = clock_ms();
-    if (verify_candidate(x, r, v, &res, err) != OK)
+    if (verify_candidate(x, *r, v, &res, err) != OK)
         return err_within(err, "verify");
     v->cost_check_ms = clock_ms() - t0;
     if (reply_failed(&res.reply))
-        return judge_failure(x, v, res.step, &res.reply, err);
+        return judge_failure(x, r, v, res.step, &res.reply, err);
     v->status = res.pass ? VERDICT_PASS : VERDICT_WRONG;
     *ret_pass = res.pass;
     return OK;
 }
 
-static enum err_code check_and_time(struct exam *x, const char *so, struct runner *r,
+static enum err_code check_and_time(struct exam *x, const char *so, struct runner **r,
                                     const struct grade_options *opt, struct verdict *v,
                                     struct err *err)
 {
@@ -235,11 +240,11 @@ static enum err_code check_and_time(struct exam *x, const char *so, struct runne
         return code;
 
     /* The candidate's threads must not slow PyTorch down. */
-    if (box_pause(runner_box(r), err) != OK || baseline_all(x, err) != OK ||
-        box_resume(runner_box(r), err) != OK || exam_lock(x, HOLD_ALONE, err) != OK)
+    if (box_pause(runner_box(*r), err) != OK || baseline_all(x, err) != OK ||
+        box_resume(runner_box(*r), err) != OK || exam_lock(x, HOLD_ALONE, err) != OK)
         return err->code;
     int64_t t0 = clock_ms();
-    code = timing_candidate(x, so, r, opt, v, &res, err);
+    code = timing_candidate(x, so, *r, opt, v, &res, err);
     if (code == OK && opt->kernels && res.pass)
         code = kernels_sum(x, so, v, err);
     if (code == OK)
@@ -249,7 +254,7 @@ static enum err_code check_and_time(struct exam *x, const char *so, struct runne
     if (code != OK)
         return err_within(err, "time");
     if (reply_failed(&res.reply) && v->status != VERDICT_TAMPERED)
-        return judge_failure(x, v, res.step, &res.reply, err);
+        return judge_failure(x, r, v, res.step, &res.reply, err);
     if (!res.pass && v->status == VERDICT_PASS)
         v->status = VERDICT_WRONG;
     return OK;
@@ -266,6 +271,64 @@ static void reward(struct exam *x, struct verdict *v)
     v->reward_speedup = reward_speedup(v);
 }
 
+/* PyTorch's own answer through draw and comparison, and the sentinel, with no candidate alive. */
+static enum err_code trusted_round(struct exam *x, bool *ret, struct err *err)
+{
+    own_json drawn = NULL;
+    own_json ran = NULL;
+    own_json compared = NULL;
+    struct verdict *aside = arena_new(&x->arena, struct verdict, 1);
+    double slow = 1;
+    json_t *draw = json_pack("{s:[i],s:s,s:s,s:b,s:b}", "sets", 0, "family", x->family[0],
+                             "weights", "keep", "poison", 1, "flush", 0);
+    if (worker_ask(x->worker, "draw", draw, READY_MS, NULL, &drawn, err) != OK ||
+        worker_ask(x->worker, "run", json_pack("{s:s,s:[i]}", "arm", "eager", "sets", 0), READY_MS,
+                   NULL, &ran, err) != OK ||
+        worker_ask(x->worker, "compare", json_pack("{s:[i]}", "sets", 0), READY_MS, NULL, &compared,
+                   err) != OK ||
+        json_get_flag(compared, "pass", ret, err) != OK || probe(x, aside, &slow, err) != OK)
+        return err->code;
+    *ret = *ret && (x->cfg.target == TARGET_CPU || slow < SENTINEL_SLOW);
+    return OK;
+}
+
+/* The machine failed beside a candidate. Does all go well without it? */
+static bool well_without(struct exam *x)
+{
+    struct err ignored = { 0 };
+    bool well = false;
+    return machine_well(x, &well, &ignored) == OK && well &&
+           trusted_round(x, &well, &ignored) == OK && well;
+}
+
+/* A machine that stumbles beside the same candidate twice, and not without it, is not at fault:
+ * who takes all memory or never lets the device rest would get no verdict, else. */
+static enum err_code grade_fairly(struct exam *x, const char *so, const struct grade_options *opt,
+                                  struct verdict *v, struct err *err)
+{
+    const struct verdict fresh = *v;
+    for (int tries = 0;; tries++) {
+        struct runner *r = NULL;
+        if (exam_runner(x, &r, err) != OK)
+            return err->code;
+        enum err_code code = check_and_time(x, so, &r, opt, v, err);
+        runner_destroy(r);
+        if (code != ERR_CUDA || stop_asked() || !well_without(x))
+            return code;
+        if (tries > 0)
+            break;
+        exam_say(x, "the exam stumbled beside this candidate (%s); once more", err->text);
+        *v = fresh;
+        *err = (struct err){ 0 };
+    }
+    *v = fresh;
+    v->status = VERDICT_CRASHED;
+    snprintf(v->reason, sizeof v->reason,
+             "twice the exam could not go on beside it, and could without it: %.300s", err->text);
+    *err = (struct err){ 0 };
+    return OK;
+}
+
 /* The worker died or the machine stumbled: what had been done is done again, once. */
 static enum err_code grade_once(struct exam *x, const struct candidate *c,
                                 const struct grade_options *opt, struct verdict *v, struct err *err)
@@ -279,12 +342,7 @@ static enum err_code grade_once(struct exam *x, const struct candidate *c,
         v->status = VERDICT_PASS;
         return OK;
     }
-    struct runner *r = NULL;
-    if (exam_runner(x, &r, err) != OK)
-        return err->code;
-    enum err_code code = check_and_time(x, so, r, opt, v, err);
-    runner_destroy(r);
-    return code;
+    return grade_fairly(x, so, opt, v, err);
 }
 
 enum err_code exam_grade(struct exam *x, const struct candidate *c, const struct grade_options *opt,

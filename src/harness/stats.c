@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ALONE_FACTOR 1.25
+#define ALONE_US 8.0
 #define BESIDE 0.02 /* exam.md 4: a baseline beside a live runner */
 #define NEAR 0.05   /* exam.md 4: an interval that touches 5% around a border */
 
@@ -79,6 +81,11 @@ bool stats_quiet(struct ratio *r, double beside_us, double quiet_us)
     double factor = quiet_us / beside_us;
     *r = (struct ratio){ r->median * factor, r->lo * factor, r->hi * factor };
     return true;
+}
+
+bool stats_help(double alone_us, double together_us)
+{
+    return alone_us > ALONE_FACTOR * together_us + ALONE_US;
 }
 
 double stats_width(const struct arm_time *t)

@@ -38,6 +38,10 @@ bool stats_touches(const struct ratio *r, double border);
  * the ratio as it were against the quiet time. True when it was changed. */
 bool stats_quiet(struct ratio *r, double beside_us, double quiet_us);
 
+/* Do calls help each other? One alone takes more than 1.25 x one among many and 8 us: more than a
+ * launch that overlaps, a cold instruction cache, or weights that the first call fetches. */
+bool stats_help(double alone_us, double together_us);
+
 /* (hi - lo) / median; 1 when nothing was measured. */
 double stats_width(const struct arm_time *t);
 

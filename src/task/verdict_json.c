@@ -97,6 +97,7 @@ static const struct member members[] = {
     ARM("compile", time_us[ARM_COMPILE]),
     ARM("best", time_us[ARM_BEST]),
     REAL("", "span_us", span_us),
+    REAL("", "alone_us", alone_us),
     REAL("kernels_us", "candidate", kernels_us[ARM_CANDIDATE]),
     REAL("kernels_us", "eager", kernels_us[ARM_EAGER]),
     REAL("kernels_us", "compile", kernels_us[ARM_COMPILE]),

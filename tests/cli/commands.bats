@@ -4,7 +4,7 @@ bats_require_minimum_version 1.5.0
 
 setup() {
     agent=${BIN:?the folder of the binaries}/cuda-agent
-    degenerate=$BATS_TEST_DIRNAME/../../examples/tasks/degenerate
+    degenerate=$BATS_TEST_DIRNAME/../../attacksples/tasks/degenerate
     export CUDA_AGENT_HOME=$BATS_TEST_TMPDIR/home HOME=$BATS_TEST_TMPDIR
     unset "${!CUDA_AGENT_T@}"
     cd "$BATS_TEST_TMPDIR" || return 1
@@ -239,7 +239,7 @@ candidate() {
 }
 
 @test "optimize keeps what it verified and resumes; grade times candidates against stored baselines" {
-    exam=$BATS_TEST_DIRNAME/../exam
+    exam=$BATS_TEST_DIRNAME/../attacks
     run --separate-stderr "$agent" optimize "$exam/task.py" --target cpu --no-check --seconds 2 --out out --json
     [ "$status" -le 1 ]
     json "j['verdict']['status'] == 'pass' and j['confirmed'] and j['traced'] and j['verdict']['candidate']['author'] == 'playbook'" <<<"$output"

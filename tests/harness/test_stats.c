@@ -166,10 +166,21 @@ static void test_quiet(void **state)
     }
 }
 
+static void test_help(void **state)
+{
+    (void)state;
+    assert_false(stats_help(15, 10));  /* launches that overlap */
+    assert_false(stats_help(105, 80)); /* weights that the first of many fetches */
+    assert_true(stats_help(231, 5));   /* one launch for all */
+    assert_true(stats_help(1000, 600));
+    assert_false(stats_help(1000, 1000));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_help),
         cmocka_unit_test(test_time),
         cmocka_unit_test(test_voids_and_ceiling),
         cmocka_unit_test(test_paired_drift),

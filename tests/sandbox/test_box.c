@@ -25,6 +25,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,6 +108,54 @@ static int probe_kernel_doors(void)
            refused(syscall(SYS_io_uring_setup, 8, NULL), EPERM) |
            refused(syscall(SYS_userfaultfd, 0), EPERM) |
            refused(syscall(SYS_keyctl, 0, 0, 0, 0, 0), EPERM);
+}
+
+/* Files through which the kernel would start programs, or show other processes' memory. */
+static int probe_kernel_files(void)
+{
+    static const char *const files[] = { "/proc/sys/kernel/core_pattern",
+                                         "/proc/sys/kernel/modprobe",
+                                         "/proc/sysrq-trigger",
+                                         "/sys/kernel/uevent_helper",
+                                         "/sys/fs/cgroup/cgroup.procs",
+                                         "/dev/mem",
+                                         "/dev/kmsg" };
+    int bad = 0;
+    for (size_t i = 0; i < COUNT(files); i++) {
+        int fd = open(files[i], O_WRONLY | O_CLOEXEC);
+        if (fd >= 0)
+            fprintf(stderr, "opened %s\n", files[i]);
+        bad |= fd >= 0;
+    }
+    return bad;
+}
+
+/* Another way round the mounts: make one writable, enter the parent's namespaces, make a device. */
+static int probe_remount(void)
+{
+    int fd = open("/proc/1/ns/mnt", O_RDONLY | O_CLOEXEC);
+    return refused(mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND, NULL), EPERM) |
+           refused(mount(NULL, "/usr", NULL, MS_REMOUNT | MS_BIND, NULL), EPERM) |
+           refused(umount2("/tmp", MNT_DETACH), EPERM) |
+           refused(setns(fd < 0 ? 0 : fd, CLONE_NEWNS), EPERM) |
+           refused(mknod("/tmp/device", S_IFCHR | 0600, makedev(1, 1)), EPERM) |
+           refused(syscall(SYS_pivot_root, "/tmp", "/tmp"), EPERM) |
+           refused(syscall(SYS_open_tree, -1, "/", 0), EPERM);
+}
+
+static int probe_clocks(void)
+{
+    struct timespec t = { 0 };
+    return refused(clock_settime(CLOCK_REALTIME, &t), EPERM) |
+           refused(settimeofday(&(struct timeval){ 0 }, NULL), EPERM);
+}
+
+/* Nobody is there to be killed or watched but the program itself. */
+static int probe_others(void)
+{
+    return refused(kill(2, 0), ESRCH) | refused(kill(getppid() ? getppid() : 3, 0), ESRCH) |
+           refused(syscall(SYS_pidfd_open, 2, 0), ESRCH) |
+           refused(syscall(SYS_process_vm_readv, 1, NULL, 0, NULL, 0, 0), EPERM);
 }
 
 static int probe_terminal(void)
@@ -216,6 +266,13 @@ static const struct {
     { "mount", probe_mount, BOX_WORKER },
     { "uid 0", probe_uid, BOX_WORKER },
     { "doors of the kernel", probe_kernel_doors, BOX_RUNNER },
+    { "files of the kernel", probe_kernel_files, BOX_RUNNER },
+    { "files of the kernel, worker", probe_kernel_files, BOX_WORKER },
+    { "files of the kernel, builder", probe_kernel_files, BOX_BUILDER },
+    { "remount, setns, mknod", probe_remount, BOX_RUNNER },
+    { "remount, setns, mknod of a builder", probe_remount, BOX_BUILDER },
+    { "clocks", probe_clocks, BOX_RUNNER },
+    { "other processes", probe_others, BOX_RUNNER },
     { "keys of the terminal", probe_terminal, BOX_RUNNER },
     { "a thread", probe_thread, BOX_RUNNER },
     { "size of /tmp", probe_tmp_size, BOX_RUNNER },
@@ -228,7 +285,7 @@ static const struct {
     { "spin", probe_spin, BOX_RUNNER },
     { "tick", probe_tick, BOX_RUNNER },
 };
-#define PLAIN_PROBES 16 /* the first rows: exit 0 and nothing else to look at */
+#define PLAIN_PROBES 23 /* the first rows: exit 0 and nothing else to look at */
 
 /* ---- outside ---- */
 

@@ -1,8 +1,0 @@
-// want: wrong
-#include "row.h"
-
-int ca_forward(const struct ca_call *c)
-{
-    compute(c, 0, rows(c) - 1, weight(c));
-    return 0;
-}

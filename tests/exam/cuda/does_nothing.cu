@@ -1,8 +1,0 @@
-// want: wrong
-#include "row.cuh"
-
-extern "C" int ca_forward(const struct ca_call *c)
-{
-    (void)c;
-    return 0;
-}

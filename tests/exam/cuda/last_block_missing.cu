@@ -1,7 +1,0 @@
-// want: wrong
-#include "row.cuh"
-
-extern "C" int ca_forward(const struct ca_call *c)
-{
-    return launch(c, weight(c), 0, rows(c) - 1, 0, stream(c));
-}
