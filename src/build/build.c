@@ -233,8 +233,7 @@ static void first_error(struct str log, char ret[256])
 }
 
 static enum err_code judge(struct arena *a, enum target target, const char *so,
-                           const struct box_output *out,
-                           struct build_result *r, struct err *err)
+                           const struct box_output *out, struct build_result *r, struct err *err)
 {
     struct buf log = { .arena = a, .max = 2 * LOG_MAX };
     buf_add(&log, out->out);
@@ -311,7 +310,8 @@ static enum err_code build_fresh(struct arena *a, const struct build_request *re
     if (code == OK)
         code = compile(a, req, dir, &out, err);
     if (code == OK)
-        code = judge(a, req->candidate->target, path_join(a, dir, "out/candidate.so"), &out, r, err);
+        code =
+            judge(a, req->candidate->target, path_join(a, dir, "out/candidate.so"), &out, r, err);
     if (code == OK && r->ok)
         code = keep(a, dir, cached, err);
     struct err ignored = { 0 };

@@ -92,8 +92,8 @@ static void blame(struct verdict *v, enum step step, const struct runner_reply *
     }
 }
 
-/* The runner failed: the candidate's verdict, unless nothing works here just now. It goes first: with
- * all memory in its hands nothing else would run. */
+/* The runner failed: the candidate's verdict, unless nothing works here just now. It goes first:
+ * with all memory in its hands nothing else would run. */
 static enum err_code judge_failure(struct exam *x, struct runner **r, struct verdict *v,
                                    enum step step, const struct runner_reply *reply,
                                    struct err *err)

@@ -98,9 +98,9 @@ static enum err_code quick(struct look *l, struct runner *r, struct samples *s, 
     return OK;
 }
 
-/* All sets of a window are there when it opens: who knows their places could do the work of all calls
- * in one launch that fills the device. Where a call alone takes far longer than one among many,
- * alone is what counts. */
+/* All sets of a window are there when it opens: who knows their places could do the work of all
+ * calls in one launch that fills the device. Where a call alone takes far longer than one among
+ * many, alone is what counts. */
 static enum err_code alone(struct look *l, struct runner *r, struct samples *mine, struct err *err)
 {
     struct samples s = { 0 };
@@ -117,7 +117,8 @@ static enum err_code alone(struct look *l, struct runner *r, struct samples *min
         l->calls = calls;
         return OK;
     }
-    verdict_note(l->v, "a call alone takes %.1f us, among %d %.1f: they help each other; alone counts",
+    verdict_note(l->v,
+                 "a call alone takes %.1f us, among %d %.1f: they help each other; alone counts",
                  us, calls, together);
     *mine = s;
     return OK;

@@ -64,8 +64,13 @@ static void table_row(FILE *table, const struct row *r, const struct verdict *v)
     struct str kind = { 0 }, text = r->what;
     str_cut(&text, ':', &kind);
     text = str_trim(text);
-    fprintf(table, "| %.*s | `%s` %.*s | %s | %s |\n", STR_FMT(kind), r->name, STR_FMT(text),
-            verdict_status_name(v->status), v->reason);
+    fprintf(table, "| %.*s | `%s` %.*s | %s | ", STR_FMT(kind), r->name, STR_FMT(text),
+            verdict_status_name(v->status));
+    if (v->status == VERDICT_PASS && str_starts(kind, S("hacks")))
+        fputs("gained nothing: paid for the work it did. ", table);
+    for (const char *c = v->reason; *c != '\0'; c++)
+        fprintf(table, *c == '|' ? "\\|" : "%c", *c);
+    fputs(" |\n", table);
 }
 
 static bool grade(struct exam *x, const struct row *r, enum grade_step until, FILE *table)

@@ -4,7 +4,7 @@ bats_require_minimum_version 1.5.0
 
 setup() {
     agent=${BIN:?the folder of the binaries}/cuda-agent
-    degenerate=$BATS_TEST_DIRNAME/../../attacksples/tasks/degenerate
+    degenerate=$BATS_TEST_DIRNAME/../../examples/tasks/degenerate
     export CUDA_AGENT_HOME=$BATS_TEST_TMPDIR/home HOME=$BATS_TEST_TMPDIR
     unset "${!CUDA_AGENT_T@}"
     cd "$BATS_TEST_TMPDIR" || return 1

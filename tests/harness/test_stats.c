@@ -179,14 +179,10 @@ static void test_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quiet),
-        cmocka_unit_test(test_help),
-        cmocka_unit_test(test_time),
-        cmocka_unit_test(test_voids_and_ceiling),
-        cmocka_unit_test(test_paired_drift),
-        cmocka_unit_test(test_paired_uneven),
-        cmocka_unit_test(test_apart),
-        cmocka_unit_test(test_touches),
+        cmocka_unit_test(test_quiet),        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_time),         cmocka_unit_test(test_voids_and_ceiling),
+        cmocka_unit_test(test_paired_drift), cmocka_unit_test(test_paired_uneven),
+        cmocka_unit_test(test_apart),        cmocka_unit_test(test_touches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
