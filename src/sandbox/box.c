@@ -20,26 +20,55 @@
 #define BOX_MAGIC 0x62307821u
 #define PAUSE_MS 1000
 
-enum err_code box_start(const struct box_spec *spec, struct box **ret, struct err *err)
+/* What only a box without a root of its own needs: names, a folder for /tmp. */
+static enum err_code start_in_company(const struct box_spec *spec, struct box *b, struct launch *l,
+                                      struct err *err)
+{
+    own_arena a = { 0 };
+    if (own_tmp(l->uid, b->tmp, sizeof b->tmp, err) != OK)
+        return err->code;
+    struct box_spec outside = names_outside(&a, spec, b->tmp);
+    return launch(&outside, l, err);
+}
+
+/* A rule of Landlock is bound to the entry of /proc as it is now, which the kernel would make anew
+ * when nobody holds it. */
+static int hold_proc(pid_t program)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d", (int)program);
+    return open(path, O_PATH | O_CLOEXEC);
+}
+
+static enum err_code start_at(int rung, const struct box_spec *spec, struct box **ret,
+                              struct err *err)
 {
     assert(spec->argv[0][0] == '/' && spec->env != NULL && spec->tmp_bytes > 0);
     struct box *b = calloc(1, sizeof *b);
     if (b == NULL)
         return err_sys(err, "allocate a box");
     *b = (struct box){ .magic = BOX_MAGIC,
+                       .rung = rung,
                        .role = spec->role,
                        .mem_bytes = spec->mem_bytes,
+                       .tmp_bytes = spec->tmp_bytes,
                        .started_ms = clock_ms(),
                        .pid = -1,
-                       .pid_fd = -1 };
-    enum err_code code = limit_create(spec, &b->limit, err);
+                       .program = -1,
+                       .pid_fd = -1,
+                       .proc_fd = -1 };
+    struct launch l = { rung, own_uid(spec), &b->limit, -1, -1 };
+    enum err_code code = own_folders(spec, l.uid, err);
     if (code == OK)
-        code = launch(spec, &b->limit, &b->pid, err);
+        code = limit_create(spec, &b->limit, err);
+    if (code == OK)
+        code = rung > 1 ? start_in_company(spec, b, &l, err) : launch(spec, &l, err);
     if (code == OK) {
+        b->pid = l.pid;
+        b->program = l.program;
+        b->proc_fd = rung > 1 ? hold_proc(l.program) : -1;
         b->pid_fd = (int)syscall(SYS_pidfd_open, b->pid, 0);
         code = b->pid_fd < 0 ? err_sys(err, "watch the box") : limit_watch(b, err);
-    } else {
-        b->pid = -1;
     }
     if (code != OK) {
         box_destroy(b);
@@ -49,9 +78,23 @@ enum err_code box_start(const struct box_spec *spec, struct box **ret, struct er
     return OK;
 }
 
+enum err_code box_start(const struct box_spec *spec, struct box **ret, struct err *err)
+{
+    struct box_facts facts;
+    if (box_probe(&facts, err) != OK)
+        return err->code;
+    return start_at(facts.rung, spec, ret, err);
+}
+
+/* Rung 1: the first process of its namespace, all the others go with it. */
+void box_kill(const struct box *b)
+{
+    kill(b->pid, b->rung > 1 ? SIGTERM : SIGKILL);
+}
+
 pid_t box_pid(const struct box *b)
 {
-    return b->pid;
+    return b->program;
 }
 
 int box_end_fd(const struct box *b)
@@ -90,12 +133,12 @@ static bool all_stopped(pid_t pid)
 
 enum err_code box_pause(struct box *b, struct err *err)
 {
-    if (b->reaped || kill(b->pid, SIGSTOP) != 0)
+    if (b->reaped || kill(b->program, SIGSTOP) != 0)
         return OK;
     int64_t until = clock_ms() + PAUSE_MS;
-    while (!all_stopped(b->pid))
+    while (!all_stopped(b->program))
         if (clock_ms() > until)
-            return err_raise(err, ERR_TIMEOUT, "process %d does not stop", (int)b->pid);
+            return err_raise(err, ERR_TIMEOUT, "process %d does not stop", (int)b->program);
     return OK;
 }
 
@@ -103,7 +146,7 @@ enum err_code box_resume(struct box *b, struct err *err)
 {
     (void)err;
     if (!b->reaped)
-        kill(b->pid, SIGCONT);
+        kill(b->program, SIGCONT);
     return OK;
 }
 
@@ -144,7 +187,7 @@ enum err_code box_wait(struct box *b, int64_t wall_ms, struct box_result *ret, s
             return err_sys(err, "wait for a box");
         if (wall_ms >= 0 && clock_ms() >= until) {
             timed_out = true;
-            kill(b->pid, SIGKILL);
+            box_kill(b);
             break;
         }
     }
@@ -160,12 +203,14 @@ void box_destroy(struct box *b)
     assert(b->magic == BOX_MAGIC);
     limit_unwatch(b);
     if (b->pid > 0 && !b->reaped) {
-        kill(b->pid, SIGKILL); /* pid 1 of its namespace: all the others go with it */
+        box_kill(b);
         reap(b);
     }
     limit_kill(&b->limit);
     limit_destroy(&b->limit);
+    own_tmp_remove(b->tmp);
     own_fd_drop(&b->pid_fd);
+    own_fd_drop(&b->proc_fd);
     b->magic = 0;
     free(b);
 }
@@ -208,10 +253,11 @@ static void collect(struct box *b, struct stream s[2], int64_t until, bool *cut)
     }
 }
 
-enum err_code box_run(struct arena *a, const struct box_spec *spec, int64_t wall_ms, size_t out_max,
-                      struct box_output *ret, struct err *err)
+enum err_code box_run_at(int rung, struct arena *a, const struct box_spec *spec, int64_t wall_ms,
+                         size_t out_max, struct box_output *ret, struct err *err)
 {
     int out[2], errs[2];
+    char tmp[sizeof((struct box *)0)->tmp];
     int64_t until = clock_ms() + wall_ms;
     if (pipe2(out, O_CLOEXEC) != 0)
         return err_sys(err, "make a pipe");
@@ -223,7 +269,7 @@ enum err_code box_run(struct arena *a, const struct box_spec *spec, int64_t wall
     boxed.out_fd = out_w;
     boxed.err_fd = err_w;
     struct box *b = NULL;
-    if (box_start(&boxed, &b, err) != OK)
+    if (start_at(rung, &boxed, &b, err) != OK)
         return err->code;
     own_fd_drop(&out_w), out_w = -1;
     own_fd_drop(&err_w), err_w = -1;
@@ -234,43 +280,25 @@ enum err_code box_run(struct arena *a, const struct box_spec *spec, int64_t wall
     collect(b, s, until, &r.out_cut);
     int64_t left = until - clock_ms();
     enum err_code code = box_wait(b, left > 0 ? left : 0, &r.result, err);
+    memcpy(tmp, b->tmp, sizeof tmp);
     box_destroy(b);
     if (code != OK)
         return code;
     r.out = (struct str){ s[0].text.ptr ? s[0].text.ptr : "", s[0].text.len };
     r.err_out = (struct str){ s[1].text.ptr ? s[1].text.ptr : "", s[1].text.len };
+    if (rung > 1) {
+        r.out = names_inside(a, spec, tmp, r.out);
+        r.err_out = names_inside(a, spec, tmp, r.err_out);
+    }
     *ret = r;
     return OK;
 }
 
-enum err_code box_probe(struct box_facts *ret, struct err *err)
+enum err_code box_run(struct arena *a, const struct box_spec *spec, int64_t wall_ms, size_t out_max,
+                      struct box_output *ret, struct err *err)
 {
-    static const char *const argv[] = { "/bin/true", NULL }, *const env[] = { NULL };
-    struct box_spec spec = { .role = BOX_RUNNER,
-                             .argv = argv,
-                             .env = env,
-                             .channel_fd = -1,
-                             .stdin_fd = -1,
-                             .out_fd = -1,
-                             .err_fd = -1,
-                             .tmp_bytes = 1 << 20,
-                             .tasks_max = 16 };
-    static bool known;
-    static struct box_facts facts;
-    if (!known) {
-        own_arena tmp = { 0 };
-        struct box_output out;
-        if (box_run(&tmp, &spec, 10000, 4096, &out, err) != OK)
-            return err->code;
-        if (out.result.end != BOX_EXITED || out.result.status != 0)
-            return err_raise(err, ERR_SYSTEM, "a box started but /bin/true ended with %d in it",
-                             out.result.status);
-        facts = (struct box_facts){ .rung = 1, .limits_by = limit_kind() };
-        snprintf(facts.detail, sizeof facts.detail,
-                 "user, mount, pid, ipc, net and uts namespaces; seccomp; memory by %s",
-                 facts.limits_by);
-        known = true;
-    }
-    *ret = facts;
-    return OK;
+    struct box_facts facts;
+    if (box_probe(&facts, err) != OK)
+        return err->code;
+    return box_run_at(facts.rung, a, spec, wall_ms, out_max, ret, err);
 }

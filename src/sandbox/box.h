@@ -1,10 +1,14 @@
 /* sandbox/box.h -- run one program where it can do no harm.
  *
- * A box is a process tree in namespaces of its own (user, mount, pid, net, ipc,
- * uts) with a minimal read-only root, no capability, no_new_privs, a seccomp
- * filter, its own uid, and limits on memory, time, processes and files. Nothing in
- * a box ever has real uid 0. Started by root or by an ordinary user it is the same
- * box. docs/sandbox.md tells the order of steps and why.
+ * A box is a process tree with no capability, no_new_privs, a seccomp filter, its
+ * own uid where the starter is root, and limits on memory, time, processes and
+ * files; nothing in it ever has real uid 0. What stands between it and the rest of
+ * the machine is, in the order of strength, the rung of a ladder:
+ *   1  namespaces (user, mount, pid, net, ipc, uts) with a minimal read-only root
+ *   2  Landlock, where namespaces are refused (default containers, Ubuntu 24.04):
+ *      files by their paths outside, no connection, no signal to others
+ *   3  neither: only by box_choose(BOX_DISPOSABLE), for a machine to be thrown away
+ * docs/sandbox.md tells the order of steps and why.
  *
  * Includes: core, sys. Knows nothing of tasks, kernels or agents.
  * Threads:  one thread at a time per box; different boxes are independent.
@@ -36,11 +40,21 @@ struct box_mount {
     bool optional; /* skip silently when `from` does not exist */
 };
 
+enum box_choice {
+    BOX_BEST,       /* rung 1, else 2, else none */
+    BOX_NAMESPACES, /* rung 1 or none */
+    BOX_LANDLOCK,   /* rung 2 or none */
+    BOX_DISPOSABLE  /* the best there is, down to rung 3 */
+};
+
 struct box_spec {
     enum box_role role;
     const char *const *argv; /* NULL-terminated; argv[0] absolute inside the box */
     const char *const *env;  /* NULL-terminated; all of it */
     const char *dir;         /* working directory inside; NULL: /tmp */
+    /* Below rung 1 nothing can be put elsewhere: each `at` that begins a path in argv, env or
+     * dir (also after one of "=:," and after -I and -L) is replaced by its `from`, and /tmp by
+     * a folder that is the box's own. Writable folders come to belong to the box's uid. */
     const struct box_mount *mounts;
     size_t n_mounts;
     bool gpu;       /* bind the NVIDIA device nodes and driver libraries */
@@ -49,7 +63,7 @@ struct box_spec {
     int stdin_fd;   /* -1: /dev/null, each */
     int out_fd, err_fd;
     int64_t mem_bytes;  /* resident memory of the whole box; 0: no limit */
-    int64_t tmp_bytes;  /* size of the tmpfs at /tmp */
+    int64_t tmp_bytes;  /* size of /tmp; below rung 1 who goes beyond is killed */
     int64_t file_bytes; /* largest file it may write; 0: no limit */
     int64_t cpu_s;      /* CPU seconds per process; 0: no limit */
     int tasks_max;      /* processes and threads together */
@@ -59,7 +73,12 @@ struct box_spec {
 
 struct box; /* opaque */
 
-enum box_end { BOX_EXITED, BOX_SIGNALLED, BOX_TIMED_OUT, BOX_OUT_OF_MEMORY };
+enum box_end {
+    BOX_EXITED,
+    BOX_SIGNALLED,
+    BOX_TIMED_OUT,
+    BOX_OUT_OF_MEMORY /* or, below rung 1, of room in /tmp */
+};
 
 struct box_result {
     enum box_end end;
@@ -67,16 +86,19 @@ struct box_result {
     int64_t wall_ms, mem_peak_bytes;
 };
 
-/* What this machine allows. rung 1: namespaces. limits_by: "cgroup2", "cgroup1" or
- * "watchdog". start_us: time of the last box start, for doctor. */
+/* What this machine allows. limits_by: "cgroup2", "cgroup1" or "watchdog". detail: for a
+ * person; below rung 1 also why it is not higher. */
 struct box_facts {
     int rung;
     const char *limits_by;
-    char detail[256];
+    char detail[512];
 };
 
-/* Try it: starts /bin/true-like in a box once per process and remembers. ERR_MISSING with a
- * hint when there is no box to be had. */
+/* How far down the ladder boxes of this process may stand; before the first of them. */
+void box_choose(enum box_choice choice);
+
+/* Try it: starts /bin/true in a box once per process and remembers the rung. ERR_MISSING
+ * with a hint when there is no box to be had. */
 MUST_USE
 enum err_code box_probe(struct box_facts *ret, struct err *err);
 
@@ -102,7 +124,7 @@ enum err_code box_wait(struct box *b, int64_t wall_ms, struct box_result *ret, s
 void box_destroy(struct box *b);
 
 /* Start, collect up to out_max bytes of each stream, wait, destroy. out_fd and
- * err_fd of the spec must be -1. */
+ * err_fd of the spec must be -1. Below rung 1 the output's `from`s are turned back into `at`s. */
 struct box_output {
     struct box_result result;
     struct str out, err_out; /* in the arena */

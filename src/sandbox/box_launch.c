@@ -1,17 +1,24 @@
 /* From fork to exec: the steps that make a process a box. docs/sandbox.md explains the order.
  *
+ * Rung 1:
  *   parent    fork -> launcher
  *   launcher  cgroup; as real root: own mount namespace, build the root, drop to an
  *             unprivileged uid; then, like an ordinary user: new user, mount, pid, ipc,
  *             net and uts namespaces; clone(CLONE_PARENT) -> the program; exit
  *   program   pid 1 of its namespace and the parent's own child: /proc, pivot_root,
  *             limits, no_new_privs, filter, exec
+ * Below it:
+ *   parent    fork -> launcher
+ *   launcher  fork -> the program; stays as its warden
+ *   program   cgroup; as real root: drop to an unprivileged uid; limits, no_new_privs, the
+ *             wall (rung 2), filter, exec
  *
  * Between fork and exec nothing is freed and every failure travels to the parent over
  * a close-on-exec pipe.
  */
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
@@ -31,16 +38,16 @@
 
 #define NAMESPACES \
     (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS)
-#define UID_BASE 20000 /* below 65536, so that root of a container has them, too */
-#define UID_SPAN 10000
 #define FD_PARK 200 /* descriptors wait here while 0-3 are laid out */
 
 struct plan {
     const struct box_spec *spec;
     const struct box_limit *limit;
+    int rung;
     bool root;
     uid_t uid;
-    int report; /* write end, close-on-exec */
+    int64_t tasks_max; /* of the uid, where it is the box's alone; 0: no limit */
+    int report;        /* write end, close-on-exec */
 };
 
 struct hello {
@@ -105,10 +112,8 @@ static int set_limits(const struct plan *p, struct box_fault *f)
         bad |= set_limit(RLIMIT_FSIZE, s->file_bytes);
     if (s->cpu_s > 0)
         bad |= set_limit(RLIMIT_CPU, s->cpu_s);
-    /* Counted per real uid: an ordinary user's other processes count, too, so there
-     * it bounds the box only when nothing better does. */
-    if (s->tasks_max > 0 && p->root)
-        bad |= set_limit(RLIMIT_NPROC, s->tasks_max);
+    if (p->tasks_max > 0)
+        bad |= set_limit(RLIMIT_NPROC, p->tasks_max);
     return bad ? fault(f, "set resource limits") : 0;
 }
 
@@ -172,19 +177,34 @@ static const char *secret_path(const char *path, struct box_fault *f)
     return NULL;
 }
 
-static _Noreturn void program(struct plan *p)
+static _Noreturn void fail(const struct plan *p, const char *step)
+{
+    struct box_fault f = { 0 };
+    fault(&f, "%s", step);
+    give_up(p, &f);
+}
+
+/* An ordinary user outside a user namespace of its own may not; no_new_privs makes up for it. */
+static void drop_bounds(void)
+{
+    for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
+        prctl(PR_CAPBSET_DROP, cap);
+}
+
+/* Of none of the sets; what an exec in a user namespace does by itself. */
+static int drop_capabilities(struct box_fault *f)
+{
+    struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+    struct __user_cap_data_struct none[2] = { 0 };
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    return syscall(SYS_capset, &head, none) == 0 ? 0 : fault(f, "give up capabilities");
+}
+
+/* The last steps, on every rung. */
+static _Noreturn void become(struct plan *p)
 {
     struct box_fault f = { 0 };
     const struct box_spec *s = p->spec;
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
-        fault(&f, "die with the parent");
-        give_up(p, &f);
-    }
-    setsid();
-    int report = mounts_enter(&f) == 0 ? lay_descriptors(p, &f) : -1;
-    if (report < 0)
-        give_up(p, &f);
-    p->report = report;
     if (chdir(s->dir ? s->dir : "/tmp") != 0) {
         fault(&f, "enter '%s'", s->dir ? s->dir : "/tmp");
         give_up(p, &f);
@@ -197,17 +217,31 @@ static _Noreturn void program(struct plan *p)
     const char *path = secret_path(s->argv[0], &f);
     if (path == NULL || set_limits(p, &f) != 0 || hold_processors(s->cpus_max, &f) != 0)
         give_up(p, &f);
-    for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
-        prctl(PR_CAPBSET_DROP, cap); /* the exec below drops the rest */
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-        fault(&f, "give up new privileges");
+    drop_bounds(); /* the exec below drops the rest */
+    if (p->rung > 1 && drop_capabilities(&f) != 0)
         give_up(p, &f);
-    }
-    if (filter_load(s, path, &f) != 0)
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        fail(p, "give up new privileges");
+    if (p->rung == 2 && wall_raise(s, &f) != 0)
+        give_up(p, &f);
+    if (filter_load(s, p->rung, path, &f) != 0)
         give_up(p, &f);
     execve(path, (char *const *)(uintptr_t)s->argv, (char *const *)(uintptr_t)s->env);
     fault(&f, "start '%s'", s->argv[0]);
     give_up(p, &f);
+}
+
+static _Noreturn void program(struct plan *p)
+{
+    struct box_fault f = { 0 };
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        fail(p, "die with the parent");
+    setsid();
+    int report = mounts_enter(&f) == 0 ? lay_descriptors(p, &f) : -1;
+    if (report < 0)
+        give_up(p, &f);
+    p->report = report;
+    become(p);
 }
 
 static _Noreturn void launcher(struct plan *p)
@@ -215,63 +249,102 @@ static _Noreturn void launcher(struct plan *p)
     struct box_fault f = { 0 };
     gid_t gid = p->root ? p->uid : getgid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (limit_enter(p->limit) != 0) {
-        fault(&f, "enter the cgroup");
-        give_up(p, &f);
-    }
+    if (limit_enter(p->limit) != 0)
+        fail(p, "enter the cgroup");
     if (p->root) {
-        if (unshare(CLONE_NEWNS) != 0) {
-            fault(&f, "make a mount namespace");
-            give_up(p, &f);
-        }
+        if (unshare(CLONE_NEWNS) != 0)
+            fail(p, "make a mount namespace");
         if (mounts_build(p->spec, p->uid, &f) != 0 || become_unprivileged(p->uid, &f) != 0)
             give_up(p, &f);
     }
-    if (unshare(NAMESPACES) != 0) {
-        fault(&f, "make user namespaces");
-        give_up(p, &f);
-    }
+    if (unshare(NAMESPACES) != 0)
+        fail(p, "make user namespaces");
     if (map_ids(p->root ? "/oldroot/proc" : "/proc", p->uid, gid, &f) != 0)
         give_up(p, &f);
     if (!p->root && mounts_build(p->spec, p->uid, &f) != 0)
         give_up(p, &f);
     long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
-    if (pid < 0) {
-        fault(&f, "start the first process of the box");
-        give_up(p, &f);
-    }
+    if (pid < 0)
+        fail(p, "start the first process of the box");
     if (pid == 0)
         program(p);
     struct hello h = { .pid = (pid_t)pid };
     _exit(write(p->report, &h, sizeof h) == (ssize_t)sizeof h ? 0 : 121);
 }
 
-static uid_t pick_uid(enum box_role role)
+static _Noreturn void program_in_company(struct plan *p, pid_t warden)
 {
-    static unsigned serial;
-    return UID_BASE + (uid_t)role * UID_SPAN +
-           ((unsigned)getpid() * 31u + serial++ * 7u) % UID_SPAN;
+    struct box_fault f = { 0 };
+    setsid();
+    if (limit_enter(p->limit) != 0)
+        fail(p, "enter the cgroup");
+    int report = lay_descriptors(p, &f);
+    if (report < 0)
+        give_up(p, &f);
+    p->report = report;
+    drop_bounds(); /* while we may */
+    if (p->root && become_unprivileged(p->uid, &f) != 0)
+        give_up(p, &f);
+    /* After the change of uid, which would clear it. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != warden)
+        fail(p, "die with the warden");
+    become(p);
+}
+
+static _Noreturn void launcher_in_company(struct plan *p, pid_t owner)
+{
+    pid_t warden = getpid();
+    warden_prepare();
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != owner)
+        _exit(120);
+    pid_t pid = fork();
+    if (pid < 0)
+        fail(p, "start the first process of the box");
+    if (pid == 0)
+        program_in_company(p, warden);
+    struct hello h = { .pid = pid };
+    if (write(p->report, &h, sizeof h) != (ssize_t)sizeof h)
+        kill(pid, SIGKILL);
+    warden_main(pid);
+}
+
+/* The folders on the way to `path` that others than their owner may not pass. */
+static void closed_folders(const char *path, char *ret, size_t room)
+{
+    char part[4096];
+    size_t n = 0;
+    ret[0] = '\0';
+    for (size_t i = 1; i < strlen(path) && i < sizeof part; i++) {
+        struct stat st;
+        if (path[i] != '/')
+            continue;
+        snprintf(part, sizeof part, "%.*s", (int)i, path);
+        if (stat(part, &st) == 0 && (st.st_mode & S_IXOTH) == 0 && n < room)
+            n += (size_t)snprintf(ret + n, room - n, " %s", part);
+    }
 }
 
 static enum err_code refused(const struct box_fault *f, struct err *err)
 {
-    if (strcmp(f->step, "make user namespaces") == 0 || strcmp(f->step, "map the uid") == 0) {
-        errno = f->sys;
-        err_sys(err, "no box can be had here: the kernel refuses user namespaces");
-        err->code = ERR_MISSING;
-        return err_hint(err, "as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 "
-                             "kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000 "
-                             "(keys that your kernel lacks are refused: leave them out)");
-    }
+    char path[240] = "", folders[400];
     errno = f->sys;
-    return err_sys(err, "start a box: %s", f->step);
+    err_sys(err, "start a box: %s", f->step);
+    if (f->sys == EACCES && sscanf(f->step, "reach '%239[^']'", path) == 1) {
+        closed_folders(path, folders, sizeof folders);
+        err->code = ERR_MISSING;
+        return err_hint(err,
+                        "boxes have a user of their own here, who must be able to pass: "
+                        "chmod o+x%s",
+                        folders[0] ? folders : " its folders");
+    }
+    return err->code;
 }
 
 /* The launcher's hello, then either the end of the pipe (exec worked) or a fault. */
-static enum err_code hear(int fd, pid_t *ret_pid, struct err *err)
+static enum err_code hear(int fd, pid_t *ret_program, struct err *err)
 {
     struct hello h;
-    pid_t pid = -1;
     for (;;) {
         ssize_t n = read(fd, &h, sizeof h);
         if (n < 0 && errno == EINTR)
@@ -282,39 +355,59 @@ static enum err_code hear(int fd, pid_t *ret_pid, struct err *err)
             return err_raise(err, ERR_SYSTEM, "start a box: the launcher's report broke off");
         if (h.fault.step[0] != '\0') {
             h.fault.step[sizeof h.fault.step - 1] = '\0';
-            *ret_pid = pid;
             return refused(&h.fault, err);
         }
-        pid = h.pid;
+        *ret_program = h.pid;
     }
-    *ret_pid = pid;
-    if (pid <= 0)
+    if (*ret_program <= 0)
         return err_raise(err, ERR_SYSTEM, "start a box: the launcher died");
     return OK;
 }
 
-enum err_code launch(const struct box_spec *spec, const struct box_limit *limit, pid_t *ret_pid,
-                     struct err *err)
+static void await(pid_t pid)
+{
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+/* Counted per real uid: to an ordinary user's box come the other processes of the user. */
+static int64_t tasks_allowed(const struct box_spec *spec, bool root)
+{
+    if (spec->tasks_max == 0)
+        return 0;
+    return spec->tasks_max + (root ? 0 : limit_tasks(getuid()));
+}
+
+enum err_code launch(const struct box_spec *spec, struct launch *l, struct err *err)
 {
     int fd[2];
+    l->pid = l->program = -1;
     if (pipe2(fd, O_CLOEXEC) != 0)
         return err_sys(err, "make a pipe");
-    struct plan p = { .spec = spec, .limit = limit, .root = geteuid() == 0, .report = fd[1] };
-    p.uid = p.root ? pick_uid(spec->role) : getuid();
-    pid_t child = fork();
-    if (child == 0)
+    struct plan p = { .spec = spec,
+                      .limit = l->limit,
+                      .rung = l->rung,
+                      .root = geteuid() == 0,
+                      .uid = l->uid,
+                      .report = fd[1] };
+    p.tasks_max = tasks_allowed(spec, p.root);
+    pid_t owner = getpid(), child = fork();
+    if (child == 0) {
+        if (p.rung > 1)
+            launcher_in_company(&p, owner);
         launcher(&p);
+    }
     int saved = errno;
     close(fd[1]);
     own_fd report = fd[0];
     errno = saved;
     if (child < 0)
         return err_sys(err, "fork");
-    enum err_code code = hear(report, ret_pid, err);
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    if (code != OK && *ret_pid > 0)
-        while (waitpid(*ret_pid, NULL, 0) < 0 && errno == EINTR)
-            continue;
+    enum err_code code = hear(report, &l->program, err);
+    l->pid = p.rung > 1 ? child : l->program;
+    if (p.rung == 1 || code != OK)
+        await(child);
+    if (p.rung == 1 && code != OK && l->program > 0)
+        await(l->program);
     return code;
 }

@@ -17,6 +17,7 @@
 #define V1_PIDS "/sys/fs/cgroup/pids"
 #define NAME_HEAD "cuda-agent-"
 #define WATCH_MS 10
+#define TMP_ROUNDS 10 /* so many of them to a look at the size of /tmp */
 
 static int text_write(const char *dir, const char *file, const char *text)
 {
@@ -180,17 +181,25 @@ void limit_destroy(struct box_limit *l)
     folder_remove(l->pids_dir);
 }
 
-/* Resident bytes of a process and its children, two generations deep and more. */
+static int64_t resident_below(pid_t pid, int depth);
+
+/* Resident bytes of a process and its children, so many generations deep. */
 static int64_t resident(pid_t pid, int depth)
 {
-    char dir[64], text[4096];
+    char dir[64], text[128];
     long pages = 0;
     snprintf(dir, sizeof dir, "/proc/%d", (int)pid);
     if (text_read(dir, "statm", text, sizeof text)) {
         const char *second = strchr(text, ' ');
         pages = second ? (long)number_after(second, " ") : 0;
     }
-    int64_t sum = (int64_t)pages * sysconf(_SC_PAGESIZE);
+    return (int64_t)pages * sysconf(_SC_PAGESIZE) + resident_below(pid, depth);
+}
+
+static int64_t resident_below(pid_t pid, int depth)
+{
+    char dir[64], text[4096];
+    int64_t sum = 0;
     snprintf(dir, sizeof dir, "/proc/%d/task/%d", (int)pid, (int)pid);
     if (depth > 0 && text_read(dir, "children", text, sizeof text))
         for (char *at = text; *at >= '0' && *at <= '9';) {
@@ -200,16 +209,26 @@ static int64_t resident(pid_t pid, int depth)
     return sum;
 }
 
+static bool outgrown(struct box *b, int64_t round)
+{
+    bool warded = b->rung > 1;
+    if (b->mem_bytes > 0 && b->limit.memory_dir[0] == '\0') {
+        int64_t now = warded ? resident_below(b->pid, 5) : resident(b->pid, 4);
+        if (now > b->watch_peak)
+            b->watch_peak = now;
+        if (now > b->mem_bytes)
+            return true;
+    }
+    return b->tmp[0] != '\0' && round % TMP_ROUNDS == 0 && folder_bytes(b->tmp) > b->tmp_bytes;
+}
+
 static void *watch_main(void *arg)
 {
     struct box *b = arg;
-    while (!b->watch_stop) {
-        int64_t now = resident(b->pid, 4);
-        if (now > b->watch_peak)
-            b->watch_peak = now;
-        if (b->mem_bytes > 0 && now > b->mem_bytes) {
+    for (int64_t round = 1; !b->watch_stop; round++) {
+        if (!b->watch_fired && outgrown(b, round)) {
             b->watch_fired = true;
-            kill(b->pid, SIGKILL);
+            box_kill(b);
         }
         poll(NULL, 0, WATCH_MS);
     }
@@ -218,13 +237,31 @@ static void *watch_main(void *arg)
 
 enum err_code limit_watch(struct box *b, struct err *err)
 {
-    if (b->limit.memory_dir[0] != '\0' || b->mem_bytes == 0)
+    bool memory = b->mem_bytes > 0 && b->limit.memory_dir[0] == '\0';
+    if (!memory && b->tmp[0] == '\0')
         return OK;
     errno = pthread_create(&b->watch, NULL, watch_main, b);
     if (errno != 0)
-        return err_sys(err, "start the memory watchdog");
+        return err_sys(err, "start the watchdog");
     b->watching = true;
     return OK;
+}
+
+int64_t limit_tasks(uid_t uid)
+{
+    int64_t sum = 0;
+    DIR *d = opendir("/proc");
+    for (struct dirent *e = d ? readdir(d) : NULL; e != NULL; e = readdir(d)) {
+        char path[300];
+        struct stat st;
+        snprintf(path, sizeof path, "%s/task", e->d_name);
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && fstatat(dirfd(d), path, &st, 0) == 0 &&
+            st.st_uid == uid)
+            sum += (int64_t)st.st_nlink - 2; /* a folder for each thread */
+    }
+    if (d != NULL)
+        closedir(d);
+    return sum;
 }
 
 void limit_unwatch(struct box *b)

@@ -20,6 +20,19 @@
 #define AT_RECURSIVE 0x8000
 #endif
 
+const char *const seen_folders[] = { "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", NULL };
+const char *const seen_files[] = { "/etc/ld.so.cache", "/etc/alternatives",
+                                   "/sys/devices/system/cpu", NULL };
+const char *const seen_devices[] = { "/dev/null",   "/dev/zero",    "/dev/full",
+                                     "/dev/random", "/dev/urandom", NULL };
+const char *const seen_gpu[] = {
+    "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia0",  "/dev/nvidia1",
+    "/dev/nvidia2",   "/dev/nvidia3",    "/dev/nvidia4",          "/dev/nvidia5",  "/dev/nvidia6",
+    "/dev/nvidia7",   "/dev/nvidia8",    "/dev/nvidia9",          "/dev/nvidia10", "/dev/nvidia11",
+    "/dev/nvidia12",  "/dev/nvidia13",   "/dev/nvidia14",         "/dev/nvidia15", NULL
+};
+#define GPU_MUST 2 /* the first of seen_gpu */
+
 int fault(struct box_fault *f, const char *fmt, ...)
 {
     va_list args;
@@ -107,39 +120,25 @@ static int root_entry(const char *path, struct box_fault *f)
 
 static int base_mounts(struct box_fault *f)
 {
-    static const char *const roots[] = { "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32" };
-    static const char *const files[] = { "/etc/ld.so.cache", "/etc/alternatives",
-                                         "/sys/devices/system/cpu" };
-    for (size_t i = 0; i < COUNT(roots); i++)
-        if (root_entry(roots[i], f) != 0)
+    for (size_t i = 0; seen_folders[i] != NULL; i++)
+        if (root_entry(seen_folders[i], f) != 0)
             return -1;
-    for (size_t i = 0; i < COUNT(files); i++)
-        if (old_exists(files[i]) && bind_at(files[i], files[i], false, false, f) != 0)
+    for (size_t i = 0; seen_files[i] != NULL; i++)
+        if (old_exists(seen_files[i]) &&
+            bind_at(seen_files[i], seen_files[i], false, false, f) != 0)
             return -1;
     return 0;
 }
 
 static int device_mounts(bool gpu, struct box_fault *f)
 {
-    static const char *const plain[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random",
-                                         "/dev/urandom" };
-    for (size_t i = 0; i < COUNT(plain); i++)
-        if (bind_at(plain[i], plain[i], true, true, f) != 0)
+    for (size_t i = 0; seen_devices[i] != NULL; i++)
+        if (bind_at(seen_devices[i], seen_devices[i], true, true, f) != 0)
             return -1;
-    if (!gpu)
-        return 0;
-    static const char *const must[] = { "/dev/nvidiactl", "/dev/nvidia-uvm" };
-    for (size_t i = 0; i < COUNT(must); i++)
-        if (bind_at(must[i], must[i], true, true, f) != 0)
+    for (size_t i = 0; gpu && seen_gpu[i] != NULL; i++)
+        if ((i < GPU_MUST || old_exists(seen_gpu[i])) &&
+            bind_at(seen_gpu[i], seen_gpu[i], true, true, f) != 0)
             return -1;
-    for (int i = 0; i < 16; i++) {
-        char node[32];
-        snprintf(node, sizeof node, "/dev/nvidia%d", i);
-        if (old_exists(node) && bind_at(node, node, true, true, f) != 0)
-            return -1;
-    }
-    if (old_exists("/dev/nvidia-uvm-tools"))
-        return bind_at("/dev/nvidia-uvm-tools", "/dev/nvidia-uvm-tools", true, true, f);
     return 0;
 }
 

@@ -1,13 +1,17 @@
 /* The system-call filter: an allow-by-default list without the calls that widen a box.
  *
- * The namespaces are the wall; this closes doors that they leave ajar. Refused calls
- * answer EPERM (clone3: ENOSYS, so that libc falls back to clone, whose flags can be
- * seen).
+ * The namespaces are the wall; this closes doors that they leave ajar. Below rung 1 it
+ * is a wall itself, against all that Landlock does not know: other processes, sockets,
+ * System V IPC, owners and modes of files. Refused calls answer EPERM (clone3: ENOSYS, so
+ * that libc falls back to clone, whose flags can be seen).
  */
+#include <fcntl.h>
 #include <linux/sched.h>
+#include <linux/sockios.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "sandbox/box_int.h"
 
@@ -117,14 +121,127 @@ static int held_processors(scmp_filter_ctx ctx)
     return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(sched_setaffinity), 0);
 }
 
-int filter_load(const struct box_spec *spec, const char *exec_path, struct box_fault *f)
+/* By number where libseccomp may be older than the call. */
+#define NR_QUOTACTL_FD 443
+#define NR_FCHMODAT2 452
+#define NR_SETXATTRAT 463
+#define NR_REMOVEXATTRAT 466
+#define NR_OPEN_TREE_ATTR 467
+#define NR_FILE_SETATTR 469
+
+static const int denied_in_company[] = {
+    SCMP_SYS(shmget),
+    SCMP_SYS(shmat),
+    SCMP_SYS(shmctl),
+    SCMP_SYS(msgget),
+    SCMP_SYS(msgsnd),
+    SCMP_SYS(msgrcv),
+    SCMP_SYS(msgctl),
+    SCMP_SYS(semget),
+    SCMP_SYS(semop),
+    SCMP_SYS(semtimedop),
+    SCMP_SYS(semctl),
+    SCMP_SYS(mq_open),
+    SCMP_SYS(mq_unlink),
+    SCMP_SYS(chmod),
+    SCMP_SYS(fchmod),
+    SCMP_SYS(fchmodat),
+    NR_FCHMODAT2,
+    SCMP_SYS(chown),
+    SCMP_SYS(fchown),
+    SCMP_SYS(lchown),
+    SCMP_SYS(fchownat),
+    SCMP_SYS(utime),
+    SCMP_SYS(utimes),
+    SCMP_SYS(futimesat),
+    SCMP_SYS(utimensat),
+    SCMP_SYS(setxattr),
+    SCMP_SYS(lsetxattr),
+    SCMP_SYS(fsetxattr),
+    NR_SETXATTRAT,
+    SCMP_SYS(removexattr),
+    SCMP_SYS(lremovexattr),
+    SCMP_SYS(fremovexattr),
+    NR_REMOVEXATTRAT,
+    NR_FILE_SETATTR,
+    NR_QUOTACTL_FD,
+    NR_OPEN_TREE_ATTR,
+    SCMP_SYS(inotify_add_watch),
+    SCMP_SYS(migrate_pages),
+    SCMP_SYS(move_pages),
+    /* Signals by thread, or past the rules below. */
+    SCMP_SYS(tkill),
+    SCMP_SYS(pidfd_send_signal),
+};
+
+/* Only with this value of the argument: all 64 bits are compared, so that what a kernel that looks
+ * at fewer would take for it is refused, too. */
+static int only(scmp_filter_ctx ctx, int call, unsigned arg, scmp_datum_t value)
+{
+    return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), call, 1,
+                            SCMP_CMP(arg, SCMP_CMP_NE, value, 0)) != 0;
+}
+
+static int never(scmp_filter_ctx ctx, uint32_t answer, int call, unsigned arg, scmp_datum_t mask,
+                 scmp_datum_t value)
+{
+    return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(answer), call, 1,
+                            SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, mask, value)) != 0;
+}
+
+/* Signals, limits and priorities reach nobody but the caller's own process: the first process of
+ * the box, the only one of a runner. */
+static int keep_to_itself(scmp_filter_ctx ctx, bool held)
+{
+    const scmp_datum_t self = (scmp_datum_t)getpid(), low = 0xffffffffu;
+    int bad = only(ctx, SCMP_SYS(kill), 0, self) | only(ctx, SCMP_SYS(tgkill), 0, self) |
+              only(ctx, SCMP_SYS(rt_sigqueueinfo), 0, self) |
+              only(ctx, SCMP_SYS(rt_tgsigqueueinfo), 0, self) |
+              only(ctx, SCMP_SYS(prlimit64), 0, 0) | only(ctx, SCMP_SYS(setpriority), 0, 0) |
+              only(ctx, SCMP_SYS(setpriority), 1, 0) | only(ctx, SCMP_SYS(ioprio_set), 0, 1) |
+              only(ctx, SCMP_SYS(ioprio_set), 1, 0) | only(ctx, SCMP_SYS(sched_setparam), 0, 0) |
+              only(ctx, SCMP_SYS(sched_setscheduler), 0, 0) |
+              only(ctx, SCMP_SYS(sched_setattr), 0, 0);
+    if (!held)
+        bad |= only(ctx, SCMP_SYS(sched_setaffinity), 0, 0);
+    /* A descriptor that sends signals to whom one names. */
+    static const scmp_datum_t controls[] = { F_SETOWN, 15 /* F_SETOWN_EX */, 10 /* F_SETSIG */ };
+    for (size_t i = 0; i < COUNT(controls); i++)
+        bad |= never(ctx, EPERM, SCMP_SYS(fcntl), 1, low, controls[i]);
+    return bad | never(ctx, EPERM, SCMP_SYS(ioctl), 1, low, FIOSETOWN) |
+           never(ctx, EPERM, SCMP_SYS(ioctl), 1, low, SIOCSPGRP);
+}
+
+/* No socket of somebody else can be spoken to: not by connecting, and there are none that could
+ * name a receiver with each message. libcuda looks for an MPS server and finds none. */
+static int no_strangers(scmp_filter_ctx ctx)
+{
+    static const scmp_datum_t nameable[] = { SOCK_DGRAM, SOCK_RAW, SOCK_RDM };
+    int bad = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOENT), SCMP_SYS(connect), 0) != 0;
+    for (size_t i = 0; i < COUNT(nameable); i++)
+        bad |= never(ctx, EAFNOSUPPORT, SCMP_SYS(socket), 1, 0xf, nameable[i]) |
+               never(ctx, EAFNOSUPPORT, SCMP_SYS(socketpair), 1, 0xf, nameable[i]);
+    return bad;
+}
+
+/* Below rung 1 there are others about. */
+static int in_company(scmp_filter_ctx ctx, bool held)
+{
+    int bad = 0;
+    for (size_t i = 0; i < COUNT(denied_in_company); i++)
+        bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), denied_in_company[i], 0) != 0;
+    return bad | keep_to_itself(ctx, held) | no_strangers(ctx);
+}
+
+int filter_load(const struct box_spec *spec, int rung, const char *exec_path, struct box_fault *f)
 {
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
     if (ctx == NULL)
         return fault(f, "make the system-call filter");
     /* Foreign architectures (32-bit calls) are killed by libseccomp's default action. */
     if (deny_list(ctx) != 0 || (spec->role == BOX_RUNNER && single_process(ctx, exec_path) != 0) ||
-        (spec->cpus_max > 0 && held_processors(ctx) != 0)) {
+        (spec->cpus_max > 0 && held_processors(ctx) != 0) ||
+        (rung > 1 && in_company(ctx, spec->cpus_max > 0) != 0)) {
         errno = EINVAL;
         return fault(f, "write the system-call filter");
     }

@@ -1,8 +1,9 @@
 /* Each row tries to leave the box, and the wall must hold; a few rows must be allowed.
  *
- * The program is its own probe: with `--probe NAME` it runs one attempt, in the box, and
- * says with its exit status whether the wall held. As root the whole program runs once
- * more as an ordinary user.
+ * The program is its own probe: with `--probe NAME RUNG LAIR` it runs one attempt, in the box,
+ * and says with its exit status whether the wall held. LAIR is a folder outside that anybody may
+ * write. Everything runs again as in a container that refuses namespaces (rung 2), and as
+ * root once more each as an ordinary user.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,11 +24,13 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +43,9 @@
 #define MIB ((int64_t)1 << 20)
 
 /* ---- probes: run inside; 0: the wall held ---- */
+
+static int rung;         /* outside: of box_probe; inside: told */
+static const char *lair; /* outside the box, mode 0777, with "file" (0666) and "socket" */
 
 static int refused(long rc, int want_errno)
 {
@@ -98,7 +105,8 @@ static int probe_mount(void)
 
 static int probe_uid(void)
 {
-    return refused(setuid(0), EINVAL) | refused(setgid(0), EINVAL); /* 0 is not mapped */
+    int want = rung == 1 ? EINVAL : EPERM; /* 0 is not mapped, or not ours */
+    return refused(setuid(0), want) | refused(setgid(0), want);
 }
 
 static int probe_kernel_doors(void)
@@ -158,6 +166,84 @@ static int probe_others(void)
            refused(syscall(SYS_process_vm_readv, 1, NULL, 0, NULL, 0, 0), EPERM);
 }
 
+/* Below rung 1 others are there, and cannot be reached. */
+static int probe_strangers(void)
+{
+    pid_t them = getppid();
+    struct rlimit limit = { 1, 1 };
+    struct sched_param sched = { 0 };
+    cpu_set_t all;
+    siginfo_t info = { .si_code = SI_QUEUE };
+    memset(&all, 0xff, sizeof all);
+    int pid_fd = (int)syscall(SYS_pidfd_open, them, 0);
+    int bad = refused(kill(them, 0), EPERM) | refused(kill(-1, SIGCONT), EPERM) |
+              refused(kill(0, SIGCONT), EPERM) | refused(syscall(SYS_tkill, them, 0), EPERM) |
+              refused(syscall(SYS_tgkill, them, them, 0), EPERM) |
+              refused(syscall(SYS_kill, 0x100000000l | getpid(), 0), EPERM) |
+              refused(syscall(SYS_pidfd_send_signal, pid_fd, 0, NULL, 0), EPERM) |
+              refused(syscall(SYS_rt_sigqueueinfo, them, SIGCONT, &info), EPERM) |
+              refused(prlimit(them, RLIMIT_CPU, &limit, NULL), EPERM) |
+              refused(setpriority(PRIO_PROCESS, (id_t)them, 19), EPERM) |
+              refused(setpriority(PRIO_USER, 0, 19), EPERM) |
+              refused(sched_setaffinity(them, sizeof all, &all), EPERM) |
+              refused(sched_setscheduler(them, SCHED_BATCH, &sched), EPERM) |
+              refused(fcntl(0, F_SETOWN, them), EPERM) |
+              refused(syscall(SYS_process_vm_readv, them, NULL, 0, NULL, 0, 0), EPERM) |
+              refused(ptrace(PTRACE_ATTACH, them, NULL, NULL), EPERM) |
+              refused(syscall(SYS_shmget, 1, 4096, 0666), EPERM) |
+              refused(syscall(SYS_msgget, 1, 0666), EPERM) |
+              refused(syscall(SYS_mq_open, "/x", O_RDWR), EPERM);
+    return bad | (kill(getpid(), 0) != 0) | (raise(SIGURG) != 0); /* but itself */
+}
+
+static int no_entry(const char *path, int how)
+{
+    int fd = open(path, how | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        fprintf(stderr, "opened %s\n", path);
+    return fd >= 0;
+}
+
+/* The files of others, with all that Landlock knows and does not know. */
+static int probe_files(void)
+{
+    char file[256], at[256];
+    snprintf(file, sizeof file, "%s/file", lair);
+    snprintf(at, sizeof at, "/proc/%d/mem", (int)getppid());
+    int bad = no_entry(file, O_RDONLY) | no_entry(file, O_WRONLY) | no_entry(at, O_RDONLY) |
+              no_entry("/etc/passwd", O_RDONLY) | (rung > 1 && no_entry("/tmp", O_RDONLY)) |
+              no_entry("/dev/tty", O_RDWR) | no_entry("/dev/shm/x", O_CREAT | O_RDWR) |
+              no_entry(file, O_RDONLY | O_TRUNC) | no_entry(lair, O_RDONLY | O_DIRECTORY);
+    snprintf(at, sizeof at, "/proc/%d/environ", (int)getppid());
+    bad |= no_entry(at, O_RDONLY);
+    bad |= symlink(file, "link") != 0 || no_entry("link", O_RDONLY);
+    snprintf(at, sizeof at, "%s/new", lair);
+    bad |= no_entry(at, O_CREAT | O_WRONLY) | (mkdir(at, 0700) == 0) | (symlink("/", at) == 0) |
+           (link(file, "mine") == 0) | (rename(file, "mine") == 0) | (unlink(file) == 0) |
+           (truncate(file, 0) == 0);
+    if (rung == 1) /* it is not there at all */
+        return bad | (access(file, F_OK) == 0);
+    return bad | refused(chmod(file, 0), EPERM) | refused(chown(file, getuid(), getgid()), EPERM) |
+           refused(fchmod(0, 0), EPERM) | refused(utimensat(AT_FDCWD, file, NULL, 0), EPERM) |
+           refused(syscall(SYS_setxattr, file, "user.a", "b", 1, 0), EPERM) |
+           refused(syscall(452, AT_FDCWD, file, 0, 0), EPERM);
+}
+
+static int probe_connect(void)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    snprintf(at.sun_path, sizeof at.sun_path, "%s/socket", lair);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), pair[2];
+    int bad = fd < 0 || refused(connect(fd, (struct sockaddr *)&at, sizeof at), ENOENT);
+    memcpy(at.sun_path, "\0ca-box-test", 13); /* abstract */
+    bad |= connect(fd, (struct sockaddr *)&at, sizeof at.sun_family + 12) == 0;
+    if (rung > 1) /* with each message another receiver could be named */
+        bad |= refused(socket(AF_UNIX, SOCK_DGRAM, 0), EAFNOSUPPORT) |
+               refused(socket(AF_UNIX, SOCK_RAW | SOCK_CLOEXEC, 0), EAFNOSUPPORT) |
+               refused(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, pair), EAFNOSUPPORT);
+    return bad;
+}
+
 static int probe_terminal(void)
 {
     char c = 'x';
@@ -213,11 +299,11 @@ static int probe_memory(void) /* must not come back */
     return 1;
 }
 
-/* The first process of a namespace is spared the signal, and the write fails instead. */
 static int probe_file_size(void)
 {
+    signal(SIGXFSZ, SIG_IGN);
     static char block[65536];
-    int fd = open("/tmp/big", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    int fd = open("big", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     while (fd >= 0 && write(fd, block, sizeof block) > 0)
         continue;
     return errno == EFBIG && lseek(fd, 0, SEEK_CUR) == MIB ? 0 : 1;
@@ -226,10 +312,22 @@ static int probe_file_size(void)
 static int probe_tmp_size(void)
 {
     static char block[65536];
-    int fd = open("/tmp/big", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    int fd = open("big", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     for (int i = 0; fd >= 0 && i < 1024; i++)
         if (write(fd, block, sizeof block) < 0)
             return errno == ENOSPC ? 0 : 1;
+    return 1;
+}
+
+/* Below rung 1 the folder has no size of its own: who writes too much is killed. */
+static int probe_tmp_flood(void)
+{
+    static char block[1 << 20];
+    int fd = open("big", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    for (int i = 0; fd >= 0 && i < 256; i++)
+        if (write(fd, block, sizeof block) < 0)
+            return 2;
+    poll(NULL, 0, 8000);
     return 1;
 }
 
@@ -252,40 +350,50 @@ static const struct {
     const char *name;
     int (*run)(void);
     enum box_role role;
+    int rung; /* only there; 0: everywhere */
 } probes[] = {
-    { "network", probe_network, BOX_RUNNER },
-    { "network of a worker", probe_network, BOX_WORKER },
-    { "network of a builder", probe_network, BOX_BUILDER },
-    { "unshare", probe_unshare, BOX_RUNNER },
-    { "unshare of a builder", probe_unshare, BOX_BUILDER },
-    { "clone with a namespace", probe_clone_namespace, BOX_WORKER },
-    { "clone3", probe_clone3, BOX_RUNNER },
-    { "fork", probe_fork, BOX_RUNNER },
-    { "exec", probe_exec, BOX_RUNNER },
-    { "ptrace", probe_ptrace, BOX_WORKER },
-    { "mount", probe_mount, BOX_WORKER },
-    { "uid 0", probe_uid, BOX_WORKER },
-    { "doors of the kernel", probe_kernel_doors, BOX_RUNNER },
-    { "files of the kernel", probe_kernel_files, BOX_RUNNER },
-    { "files of the kernel, worker", probe_kernel_files, BOX_WORKER },
-    { "files of the kernel, builder", probe_kernel_files, BOX_BUILDER },
-    { "remount, setns, mknod", probe_remount, BOX_RUNNER },
-    { "remount, setns, mknod of a builder", probe_remount, BOX_BUILDER },
-    { "clocks", probe_clocks, BOX_RUNNER },
-    { "other processes", probe_others, BOX_RUNNER },
-    { "keys of the terminal", probe_terminal, BOX_RUNNER },
-    { "a thread", probe_thread, BOX_RUNNER },
-    { "size of /tmp", probe_tmp_size, BOX_RUNNER },
+    { "network", probe_network, BOX_RUNNER, 0 },
+    { "network of a worker", probe_network, BOX_WORKER, 0 },
+    { "network of a builder", probe_network, BOX_BUILDER, 0 },
+    { "unshare", probe_unshare, BOX_RUNNER, 0 },
+    { "unshare of a builder", probe_unshare, BOX_BUILDER, 0 },
+    { "clone with a namespace", probe_clone_namespace, BOX_WORKER, 0 },
+    { "clone3", probe_clone3, BOX_RUNNER, 0 },
+    { "fork", probe_fork, BOX_RUNNER, 0 },
+    { "exec", probe_exec, BOX_RUNNER, 0 },
+    { "ptrace", probe_ptrace, BOX_WORKER, 0 },
+    { "mount", probe_mount, BOX_WORKER, 0 },
+    { "uid 0", probe_uid, BOX_WORKER, 0 },
+    { "doors of the kernel", probe_kernel_doors, BOX_RUNNER, 0 },
+    { "files of the kernel", probe_kernel_files, BOX_RUNNER, 0 },
+    { "files of the kernel, worker", probe_kernel_files, BOX_WORKER, 0 },
+    { "files of the kernel, builder", probe_kernel_files, BOX_BUILDER, 0 },
+    { "remount, setns, mknod", probe_remount, BOX_RUNNER, 0 },
+    { "remount, setns, mknod of a builder", probe_remount, BOX_BUILDER, 0 },
+    { "clocks", probe_clocks, BOX_RUNNER, 0 },
+    { "other processes", probe_others, BOX_RUNNER, 1 },
+    { "strangers", probe_strangers, BOX_RUNNER, 2 },
+    { "strangers, worker", probe_strangers, BOX_WORKER, 2 },
+    { "strangers, builder", probe_strangers, BOX_BUILDER, 2 },
+    { "files", probe_files, BOX_RUNNER, 0 },
+    { "files, worker", probe_files, BOX_WORKER, 0 },
+    { "files, builder", probe_files, BOX_BUILDER, 0 },
+    { "sockets", probe_connect, BOX_RUNNER, 0 },
+    { "sockets, worker", probe_connect, BOX_WORKER, 0 },
+    { "keys of the terminal", probe_terminal, BOX_RUNNER, 0 },
+    { "a thread", probe_thread, BOX_RUNNER, 0 },
+    { "size of /tmp", probe_tmp_size, BOX_RUNNER, 1 },
     /* These have tests of their own. */
-    { "descriptors", probe_descriptors, BOX_RUNNER },
-    { "processors", probe_processors, BOX_RUNNER },
-    { "channel", probe_channel, BOX_RUNNER },
-    { "memory", probe_memory, BOX_RUNNER },
-    { "file size", probe_file_size, BOX_RUNNER },
-    { "spin", probe_spin, BOX_RUNNER },
-    { "tick", probe_tick, BOX_RUNNER },
+    { "descriptors", probe_descriptors, BOX_RUNNER, 0 },
+    { "processors", probe_processors, BOX_RUNNER, 0 },
+    { "channel", probe_channel, BOX_RUNNER, 0 },
+    { "memory", probe_memory, BOX_RUNNER, 0 },
+    { "file size", probe_file_size, BOX_RUNNER, 0 },
+    { "flood of /tmp", probe_tmp_flood, BOX_RUNNER, 0 },
+    { "spin", probe_spin, BOX_RUNNER, 0 },
+    { "tick", probe_tick, BOX_RUNNER, 0 },
 };
-#define PLAIN_PROBES 23 /* the first rows: exit 0 and nothing else to look at */
+#define PLAIN_PROBES 31 /* the first rows: exit 0 and nothing else to look at */
 
 /* ---- outside ---- */
 
@@ -317,9 +425,11 @@ static struct box_output run(struct arena *a, const struct box_spec *spec, int64
     return out;
 }
 
+static const char *const rung_text[] = { "0", "1", "2", "3" };
+
 static struct box_output run_probe(struct arena *a, const char *name, enum box_role role)
 {
-    const char *argv[] = { "/probe", "--probe", name, NULL };
+    const char *argv[] = { "/probe", "--probe", name, rung_text[rung], lair, NULL };
     struct box_spec spec = spec_of(role, argv);
     return run(a, &spec, 10000);
 }
@@ -329,6 +439,8 @@ static void walls(void **state)
     (void)state;
     for (size_t i = 0; i < PLAIN_PROBES; i++) {
         own_arena a = { 0 };
+        if (probes[i].rung != 0 && probes[i].rung != rung)
+            continue;
         struct box_output out = run_probe(&a, probes[i].name, probes[i].role);
         if (out.result.end != BOX_EXITED || out.result.status != 0)
             fail_msg("%s: end %d, status %d: %s", probes[i].name, (int)out.result.end,
@@ -341,35 +453,41 @@ static void seen_from_inside(void **state)
 {
     static const struct {
         const char *script, *out;
+        int rung; /* only there; 0: everywhere */
     } rows[] = {
-        { "grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status | grep -vc 0000000000000000",
-          "0\n" },
-        { "grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status | tr -s '\\t\\n' ' '",
-          "NoNewPrivs: 1 Seccomp: 2 " },
-        { "test \"$(id -u)\" -gt 0 && test \"$(id -g)\" -gt 0 && echo yes", "yes\n" },
-        { "grep -c . /proc/self/uid_map; awk '{print $3}' /proc/self/uid_map", "1\n1\n" },
-        { "touch /x /usr/x /etc/x /dev/x /probe 2>/dev/null; echo $?", "1\n" },
-        { "echo hi > /tmp/x && cat /tmp/x", "hi\n" },
+        { "grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/$$/status | grep -vc 0000000000000000", "0\n", 0 },
+        { "grep -E '^CapBnd' /proc/$$/status | grep -vc 0000000000000000", "0\n", 1 },
+        { "grep -E '^(NoNewPrivs|Seccomp):' /proc/$$/status | tr -s '\\t\\n' ' '",
+          "NoNewPrivs: 1 Seccomp: 2 ", 0 },
+        { "test \"$(id -u)\" -gt 0 && test \"$(id -g)\" -gt 0 && echo yes", "yes\n", 0 },
+        { "grep -c . /proc/$$/uid_map; awk '{print $3}' /proc/$$/uid_map", "1\n1\n", 1 },
+        { "touch /x /usr/x /etc/x /dev/x /probe 2>/dev/null; echo $?", "1\n", 0 },
+        { "echo hi > x && cat x && test -O x && rm x && echo mine", "hi\nmine\n", 0 },
+        { "ls ~root /root /home /var /etc /work /run 2>/dev/null | wc -l", "0\n", 2 },
+        { "cat /etc/passwd /proc/1/environ /proc/1/cmdline 2>/dev/null | wc -c", "0\n", 2 },
+        { "sh -c 'setsid sh -c \"(sleep 30; echo late) &\"' & echo gone", "gone\n", 0 },
         { "for i in /root /home /var /work /oldroot /newroot /run /boot /etc/passwd /etc/shadow "
           "/sys/fs /sys/class; do test -e $i && echo $i; done; true",
-          "" },
-        { "ls /dev | tr '\\n' ' '", "full null random urandom zero " },
-        { "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '", "lo\n" },
-        { "ls -d /proc/[0-9]* | wc -l | tr -d ' ' | grep -cE '^[1-5]$'", "1\n" },
-        { "echo $$; tr '\\0' ' ' < /proc/1/cmdline | cut -c 1-7", "1\n/bin/sh\n" },
-        { "kill -0 2 2>/dev/null; kill -9 -1; echo alive", "alive\n" },
-        { "env | sort | grep -vE '^(PWD|_|SHLVL|OLDPWD)='", "A=b\nPATH=/usr/bin:/bin\n" },
-        { "pwd", "/tmp\n" },
-        { "ulimit -c; ulimit -n", "0\n4096\n" },
-        { "cat", "" }, /* no input */
-        { "mknod /tmp/n c 1 3 2>/dev/null; echo $?", "1\n" },
-        { "cp /bin/true /tmp/t && /tmp/t && echo ran", "ran\n" }, /* a builder may */
+          "", 1 },
+        { "ls /dev | tr '\\n' ' '", "full null random urandom zero ", 1 },
+        { "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '", "lo\n", 1 },
+        { "ls -d /proc/[0-9]* | wc -l | tr -d ' ' | grep -cE '^[1-5]$'", "1\n", 1 },
+        { "echo $$; tr '\\0' ' ' < /proc/1/cmdline | cut -c 1-7", "1\n/bin/sh\n", 1 },
+        { "kill -0 2 2>/dev/null; kill -9 -1 2>/dev/null; echo alive", "alive\n", 0 },
+        { "env | sort | grep -vE '^(PWD|_|SHLVL|OLDPWD)='", "A=b\nPATH=/usr/bin:/bin\n", 0 },
+        { "pwd", "/tmp\n", 0 }, /* below rung 1 the answer is turned back */
+        { "ulimit -c; ulimit -n", "0\n4096\n", 0 },
+        { "cat", "", 0 }, /* no input */
+        { "mknod n c 1 3 2>/dev/null; echo $?", "1\n", 0 },
+        { "cp /bin/true t && ./t && echo ran", "ran\n", 0 }, /* a builder may */
     };
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         own_arena a = { 0 };
         const char *argv[] = { "/bin/sh", "-c", rows[i].script, NULL };
         struct box_spec spec = spec_of(BOX_BUILDER, argv);
+        if (rows[i].rung != 0 && rows[i].rung != rung)
+            continue;
         struct box_output out = run(&a, &spec, 10000);
         if (out.result.end != BOX_EXITED || strcmp(out.out.ptr, rows[i].out) != 0)
             fail_msg("%s\nsaid '%s', wanted '%s'; end %d; %s", rows[i].script, out.out.ptr,
@@ -408,7 +526,7 @@ static void ends(void **state)
 static void limits(void **state)
 {
     own_arena a = { 0 };
-    const char *argv[] = { "/probe", "--probe", "memory", NULL };
+    const char *argv[] = { "/probe", "--probe", "memory", rung_text[rung], lair, NULL };
     struct box_spec spec = spec_of(BOX_RUNNER, argv);
     (void)state;
     spec.mem_bytes = 64 * MIB;
@@ -422,6 +540,45 @@ static void limits(void **state)
     out = run(&a, &spec, 10000);
     assert_int_equal(out.result.end, BOX_EXITED);
     assert_int_equal(out.result.status, 0);
+}
+
+static void tmp_is_bounded(void **state)
+{
+    own_arena a = { 0 };
+    (void)state;
+    if (rung == 1)
+        skip(); /* a row of `walls` */
+    struct box_output out = run_probe(&a, "flood of /tmp", BOX_RUNNER);
+    assert_int_equal(out.result.end, BOX_OUT_OF_MEMORY);
+}
+
+/* What a box leaves running or lying about goes with it, and so does its folder. */
+static void leaves_nothing(void **state)
+{
+    static const char script[] =
+        "mkdir -p a/b && touch a/b/c; for i in 1 2 3; do setsid sh -c 'sleep 77 & sleep 77' & done;"
+        " (trap '' TERM HUP; sleep 77) & echo $$";
+    const char *argv[] = { "/bin/sh", "-c", script, NULL };
+    own_arena a = { 0 };
+    (void)state;
+    struct box_spec spec = spec_of(BOX_BUILDER, argv);
+    struct box_output out = run(&a, &spec, 10000);
+    assert_int_equal(out.result.end, BOX_EXITED);
+    DIR *d = opendir("/proc");
+    for (struct dirent *e = d ? readdir(d) : NULL; e != NULL; e = readdir(d)) {
+        struct str text;
+        struct err err = { 0 };
+        const char *path = arena_fmt(&a, "/proc/%s/cmdline", e->d_name);
+        if (e->d_name[0] > '9' || file_read(&a, path, 65536, &text, &err) != OK || text.len < 9)
+            continue;
+        assert_false(memcmp(text.ptr, "sleep\00077", 9) == 0);
+    }
+    closedir(d);
+    d = opendir("/tmp");
+    const char *ours = arena_fmt(&a, "cuda-agent-box-%d-", (int)getpid());
+    for (struct dirent *e = d ? readdir(d) : NULL; e != NULL; e = readdir(d))
+        assert_false(strncmp(e->d_name, ours, strlen(ours)) == 0);
+    closedir(d);
 }
 
 static void output_is_cut(void **state)
@@ -466,7 +623,7 @@ struct live {
 
 static struct live start(const char *name)
 {
-    const char *argv[] = { "/probe", "--probe", name, NULL };
+    const char *argv[] = { "/probe", "--probe", name, rung_text[rung], lair, NULL };
     struct box_spec spec = spec_of(BOX_RUNNER, argv);
     struct live l = { NULL, -1 };
     struct err err = { 0 };
@@ -489,7 +646,7 @@ static void stop(struct live *l)
 static void held_processors(void **state)
 {
     own_arena a = { 0 };
-    const char *argv[] = { "/probe", "--probe", "processors", NULL };
+    const char *argv[] = { "/probe", "--probe", "processors", rung_text[rung], lair, NULL };
     struct box_spec spec = spec_of(BOX_RUNNER, argv);
     (void)state;
     spec.cpus_max = 1;
@@ -610,33 +767,88 @@ static void dies_with_owner(void **state)
 
 /* ---- the second run, and main ---- */
 
-static int again_as_user(const char *self)
+static const char *dirname_of(struct arena *a, const char *path)
+{
+    return arena_fmt(a, "%.*s", (int)(strrchr(path, '/') - path), path);
+}
+
+/* What others must not touch: a file, and a socket that listens. */
+static int make_lair(struct arena *a)
+{
+    struct err err = { 0 };
+    struct sockaddr_un at = { .sun_family = AF_UNIX }, abstract = { .sun_family = AF_UNIX };
+    if (dir_temp(a, "/tmp", "ca-lair", &lair, &err) != OK || chmod(lair, 0777) != 0 ||
+        file_write(path_join(a, lair, "file"), S("secret"), 0666, &err) != OK)
+        return -1;
+    snprintf(at.sun_path, sizeof at.sun_path, "%s/socket", lair);
+    memcpy(abstract.sun_path, "\0ca-box-test", 13);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(fd, (struct sockaddr *)&at, sizeof at) != 0 || listen(fd, 1) != 0 ||
+        chmod(at.sun_path, 0666) != 0)
+        return -1;
+    /* Taken by a test beside this one: that one listens, too. */
+    if (bind(other, (struct sockaddr *)&abstract, sizeof at.sun_family + 12) == 0)
+        return listen(other, 1);
+    return 0;
+}
+
+static int lair_is_untouched(struct arena *a)
+{
+    struct err err = { 0 };
+    struct str text;
+    int bad = file_read(a, path_join(a, lair, "file"), 100, &text, &err) != OK ||
+              !str_eq(text, S("secret")) || path_exists(path_join(a, lair, "new"));
+    if (bad)
+        print_message("the files outside were touched\n");
+    return dir_remove(lair, &err) != OK || bad;
+}
+
+/* The program again, from a folder that anybody may read. */
+static int again(const char *dir, const char *const *argv)
 {
     own_arena a = { 0 };
     struct err err = { 0 };
-    struct str bytes;
-    const char *dir = NULL;
-    if (proc_find(&a, "setpriv") == NULL) {
-        print_message("no setpriv: not run again as an ordinary user\n");
-        return 0;
-    }
-    if (file_read(&a, self, 256 * MIB, &bytes, &err) != OK ||
-        dir_temp(&a, "/tmp", "ca-box", &dir, &err) != OK || chmod(dir, 0755) != 0) {
-        print_message("%s\n", err.text);
-        return 1;
-    }
-    const char *copy = path_join(&a, dir, "test_box");
-    const char *argv[] = {
-        "setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", copy, NULL
-    };
-    struct proc_spec spec = { .argv = argv, .dir = "/", .wall_ms = 60000, .out_max = 1 << 20 };
+    struct proc_spec spec = { .argv = argv, .dir = dir, .wall_ms = 100000, .out_max = 1 << 20 };
     struct proc_result p = { .status = 1 };
-    enum err_code code = file_write(copy, bytes, 0755, &err);
-    if (code == OK)
-        code = proc_run(&a, &spec, &p, &err);
-    print_message("as an ordinary user:\n%.*s%.*s%s", STR_FMT(p.out), STR_FMT(p.err_out), err.text);
-    struct err ignored = { 0 };
-    return dir_remove(dir, &ignored) != OK || code != OK || p.status != 0;
+    if (proc_run(&a, &spec, &p, &err) != OK)
+        print_message("%s\n", err.text);
+    print_message("%.*s%.*s", STR_FMT(p.out), STR_FMT(p.err_out));
+    return p.status != 0;
+}
+
+static int copy(struct arena *a, const char *from, const char *to)
+{
+    struct err err = { 0 };
+    struct str bytes;
+    if (file_read(a, from, 256 * MIB, &bytes, &err) == OK &&
+        file_write(to, bytes, 0755, &err) == OK)
+        return 0;
+    print_message("%s\n", err.text);
+    return 1;
+}
+
+static int other_ways(const char *self)
+{
+    static const char *const user[] = { "./test_box", "--once", NULL };
+    own_arena a = { 0 };
+    struct err err = { 0 };
+    const char *dir = NULL;
+    const char *box = arena_fmt(&a, "%s/container", dirname_of(&a, self));
+    if (dir_temp(&a, "/tmp", "ca-box", &dir, &err) != OK || chmod(dir, 0755) != 0 ||
+        copy(&a, self, path_join(&a, dir, "test_box")) != 0 ||
+        copy(&a, box, path_join(&a, dir, "container")) != 0)
+        return 1;
+    const char *in_container[] = { "./container", "./test_box", "--once", NULL };
+    const char *no_landlock[] = { "./container", "--no-landlock", "./test_box", "--once", NULL };
+    int bad = again(dir, in_container) | again(dir, no_landlock);
+    if (geteuid() == 0 && proc_find(&a, "setpriv") != NULL) {
+#define AS_USER "setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"
+        const char *plain[] = { AS_USER, user[0], user[1], NULL };
+        const char *both[] = { AS_USER, "./container", user[0], user[1], NULL };
+        bad |= again(dir, plain) | again(dir, both);
+    }
+    return dir_remove(dir, &err) != OK || bad;
 }
 
 static int probe_main(const char *name)
@@ -647,6 +859,22 @@ static int probe_main(const char *name)
     return 99;
 }
 
+/* Neither namespaces nor Landlock: refused, unless one says that the machine may be thrown away. */
+static int without_walls(void)
+{
+    struct err err = { 0 }, again_err = { 0 };
+    struct box_facts facts;
+    box_choose(BOX_BEST);
+    int bad = box_probe(&facts, &err) != ERR_MISSING || strstr(err.hint, "disposable") == NULL ||
+              strstr(err.text, "Landlock") == NULL;
+    box_choose(BOX_DISPOSABLE);
+    bad |= box_probe(&facts, &again_err) != OK || facts.rung != 3 ||
+           strstr(facts.detail, "no wall") == NULL;
+    print_message("without namespaces and Landlock: %s\n  hint: %s\n  disposable: %s\n", err.text,
+                  err.hint, bad ? again_err.text : facts.detail);
+    return bad;
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -654,6 +882,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(seen_from_inside),
         cmocka_unit_test(ends),
         cmocka_unit_test(limits),
+        cmocka_unit_test(tmp_is_bounded),
+        cmocka_unit_test(leaves_nothing),
         cmocka_unit_test(output_is_cut),
         cmocka_unit_test(cannot_start),
         cmocka_unit_test(held_processors),
@@ -662,17 +892,25 @@ int main(int argc, char **argv)
         cmocka_unit_test(after_the_end),
         cmocka_unit_test(dies_with_owner),
     };
-    if (argc == 3 && strcmp(argv[1], "--probe") == 0)
+    if (argc == 5 && strcmp(argv[1], "--probe") == 0) {
+        rung = argv[3][0] - '0';
+        lair = argv[4];
         _exit(probe_main(argv[2])); /* a leak checker at exit would want ptrace */
+    }
     own_mem char *self = realpath("/proc/self/exe", NULL);
+    own_arena a = { 0 };
     struct err err = { 0 };
     struct box_facts facts = { 0 };
     mounts[0].from = self;
-    if (self == NULL || box_probe(&facts, &err) != OK) {
-        print_message("SKIPPED, no box here: %s\n", err.text);
-        return err.code == ERR_MISSING ? 0 : 1;
+    box_choose(BOX_DISPOSABLE);
+    if (self == NULL || box_probe(&facts, &err) != OK || make_lair(&a) != 0) {
+        print_message("no box here: %s\n", err.text);
+        return 1;
     }
-    print_message("uid %d: %s\n", (int)getuid(), facts.detail);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    return failed + (geteuid() == 0 ? again_as_user(self) : 0);
+    rung = facts.rung;
+    print_message("uid %d, rung %d: %s\n", (int)getuid(), rung, facts.detail);
+    int failed = rung == 3 ? without_walls() : cmocka_run_group_tests(tests, NULL, NULL);
+    failed += lair_is_untouched(&a);
+    bool once = argc == 2 && strcmp(argv[1], "--once") == 0;
+    return failed + (once ? 0 : other_ways(self));
 }
