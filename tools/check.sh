@@ -86,6 +86,7 @@ step "the packed tree works elsewhere" tools/dist_check.sh build/release-gcc/bin
 counted "unit tests (ASan, UBSan)" counted_ctest
 counted "worker (python)" counted_python
 counted "attacks, cpu" build/release-gcc/bin/attacks cpu "$python" tests/attacks/task.py tests/attacks/cpu verify
+counted "attacks, cpu, as in a container" tests/attacks/in_container.sh build/release-gcc/bin "$python"
 counted "commands (bats)" counted_bats
 echo
 echo "$passed passed, $failed failed"

@@ -7,6 +7,7 @@
 
 #include "app/cmd.h"
 #include "app/python.h"
+#include "app/session.h"
 #include "build/build.h"
 #include "core/own.h"
 #include "sandbox/box.h"
@@ -15,8 +16,10 @@
 
 static bool json;
 static struct str python;
+static int sandbox;
 
 static const struct field fields[] = {
+    FIELD_CHOICE("sandbox", &sandbox, session_sandboxes, "what must wall foreign code in"),
     FIELD_FLAG("json", &json, "print one JSON object instead of text"),
     FIELD_TEXT("python", &python, "python3 that imports torch"),
 };
@@ -130,6 +133,7 @@ static void box_row(struct report *r)
 {
     struct box_facts box;
     struct err err = { 0 };
+    box_choose((enum box_choice)sandbox);
     bool good = box_probe(&box, &err) == OK;
     row(r, "sandbox", good,
         good ? arena_fmt(r->arena, "rung %d: %s", box.rung, box.detail) : err.text, err.hint, true);

@@ -3,11 +3,13 @@
 #include <stdio.h>
 
 #include "app/python.h"
+#include "sandbox/box.h"
 #include "sys/file.h"
 
 const char *const session_targets[] = { "auto", "cuda", "cpu", NULL };
 const char *const session_presets[] = { "cuda-agent", "kernelbench", "strict", NULL };
 const char *const session_againsts[] = { "best", "paper", NULL };
+const char *const session_sandboxes[] = { "auto", "namespaces", "landlock", "disposable", NULL };
 
 void session_say(const char *line)
 {
@@ -17,6 +19,7 @@ void session_say(const char *line)
 enum err_code session_config(struct arena *a, const struct session_options *o,
                              struct exam_config *cfg, struct store **ret_store, struct err *err)
 {
+    box_choose((enum box_choice)o->sandbox);
     bool device_here = path_exists("/dev/nvidiactl") && path_exists("/dev/nvidia0");
     const char *home = NULL;
     *cfg = (struct exam_config){ .preset = (enum preset)o->preset,

@@ -8,7 +8,7 @@
 
 struct session_options {
     int target; /* index into session_targets */
-    int preset, against;
+    int preset, against, sandbox;
     struct str python;
     int64_t threads, device;
     double mem_gib;
@@ -18,6 +18,7 @@ struct session_options {
 extern const char *const session_targets[]; /* auto, cuda, cpu */
 extern const char *const session_presets[];
 extern const char *const session_againsts[];
+extern const char *const session_sandboxes[]; /* in the order of enum box_choice */
 
 #define SESSION_FIELDS(o)                                                                       \
     FIELD_CHOICE("target", &(o).target, session_targets, "where the kernels run"),              \
@@ -28,6 +29,8 @@ extern const char *const session_againsts[];
         FIELD_INT("threads", &(o).threads, 0, 1024, "CPU threads of every arm; 0: all cores"),  \
         FIELD_INT("device", &(o).device, 0, 63, "CUDA device"),                                 \
         FIELD_REAL("mem_gib", &(o).mem_gib, 0, 4096, "memory limit of a runner; 0: a quarter"), \
+        FIELD_CHOICE("sandbox", &(o).sandbox, session_sandboxes,                                \
+                     "what must wall foreign code in; disposable: also nothing"),               \
         FIELD_FLAG("max_autotune", &(o).max_autotune, "one more PyTorch arm (slow)"),           \
         FIELD_FLAG("no_store", &(o).no_store, "keep no baselines and verdicts"),                \
         FIELD_FLAG("json", &(o).json, "print one JSON object instead of text")

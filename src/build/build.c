@@ -127,10 +127,8 @@ static enum err_code lay_sources(struct arena *a, const struct candidate *c, con
                                  struct err *err)
 {
     const char *src = path_join(a, dir, "src"), *out = path_join(a, dir, "out");
-    if (dir_make(src, 0755, err) != OK || dir_make(out, 0777, err) != OK)
+    if (dir_make(src, 0755, err) != OK || dir_make(out, dir_mode(), err) != OK)
         return err->code;
-    if (chmod(out, 0777) != 0) /* the umask took bits; the parent folder is closed to others */
-        return err_sys(err, "open '%s' to the builder", out);
     for (size_t i = 0; i < c->n_files; i++)
         if (file_write(path_join(a, src, c->file[i].name), c->file[i].text, 0644, err) != OK)
             return err->code;
@@ -304,8 +302,10 @@ static enum err_code build_fresh(struct arena *a, const struct build_request *re
 {
     struct box_output out;
     const char *tmp = path_join(a, home, "tmp"), *dir = NULL;
-    if (dir_make(tmp, 0700, err) != OK || dir_temp(a, tmp, "build", &dir, err) != OK)
+    if (dir_make(tmp, dir_mode(), err) != OK || dir_temp(a, tmp, "build", &dir, err) != OK)
         return err->code;
+    if (chmod(dir, dir_mode()) != 0)
+        return err_sys(err, "open '%s' to the builder", dir);
     enum err_code code = lay_sources(a, req->candidate, dir, err);
     if (code == OK)
         code = compile(a, req, dir, &out, err);

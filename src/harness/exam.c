@@ -288,7 +288,7 @@ static enum err_code start_worker(struct exam *x, struct err *err)
     if (home_dir(&x->arena, &home, err) != OK)
         return err->code;
     const char *inductor = path_join(&x->arena, home, "inductor");
-    if (dir_make(inductor, 0700, err) != OK)
+    if (dir_make(inductor, dir_mode(), err) != OK)
         return err->code;
     struct worker_config cfg = { x->cfg.python, x->cfg.target, x->cfg.threads,
                                  path_join(&x->arena, inductor, x->task.hash) };

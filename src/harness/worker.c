@@ -144,10 +144,8 @@ enum err_code worker_open(const struct worker_config *cfg, struct worker **ret, 
     w->sock = -1;
     w->log = memfd_create("worker-log", MFD_CLOEXEC);
     enum err_code code = python_folders(w, cfg->python, err);
-    if (code == OK && dir_make(cfg->cache_dir, 0777, err) != OK)
+    if (code == OK && dir_make(cfg->cache_dir, dir_mode(), err) != OK)
         code = err->code;
-    if (code == OK && chmod(cfg->cache_dir, 0777) != 0)
-        code = err_sys(err, "open '%s' to the worker", cfg->cache_dir);
     if (code == OK && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         code = err_sys(err, "make a socket pair");
     else if (code == OK) {

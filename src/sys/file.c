@@ -5,6 +5,8 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,6 +76,25 @@ static enum err_code write_all(int fd, struct str bytes, const char *path, struc
             return err_sys(err, "write '%s'", path);
         bytes = str_drop(bytes, (size_t)n);
     }
+    return OK;
+}
+
+enum err_code file_sealed(const char *path, int *ret_fd, struct err *err)
+{
+    own_fd from = open(path, O_RDONLY | O_CLOEXEC);
+    own_fd to = memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct stat st;
+    if (from < 0 || to < 0 || fstat(from, &st) != 0)
+        return err_sys(err, "open '%s'", path);
+    for (off_t left = st.st_size; left > 0;) {
+        ssize_t n = sendfile(to, from, NULL, (size_t)left);
+        if (n <= 0)
+            return err_sys(err, "copy '%s'", path);
+        left -= n;
+    }
+    if (fcntl(to, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0)
+        return err_sys(err, "seal a copy of '%s'", path);
+    *ret_fd = own_fd_take(&to);
     return OK;
 }
 
@@ -189,6 +210,11 @@ enum err_code dir_list(struct arena *a, const char *path, const char *const *end
     return OK;
 }
 
+mode_t dir_mode(void)
+{
+    return geteuid() == 0 ? 0711 : 0700;
+}
+
 enum err_code home_dir(struct arena *a, const char **ret, struct err *err)
 {
     const char *own = getenv("CUDA_AGENT_HOME"), *xdg = getenv("XDG_CACHE_HOME");
@@ -203,7 +229,7 @@ enum err_code home_dir(struct arena *a, const char **ret, struct err *err)
         err_raise(err, ERR_CONFIG, "no folder to keep builds and results in: HOME is not set");
         return err_hint(err, "set CUDA_AGENT_HOME to a folder on a disk with some GB free");
     }
-    if (dir_make(path, 0700, err) != OK)
+    if (dir_make(path, dir_mode(), err) != OK)
         return err->code;
     *ret = path;
     return OK;

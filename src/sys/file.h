@@ -17,6 +17,11 @@ MUST_USE
 enum err_code file_read(struct arena *a, const char *path, size_t max_bytes, struct str *ret,
                         struct err *err);
 
+/* A copy in memory that nobody can change, for who must not get at the file: with the file's own
+ * descriptor a process of the same user could open it again for writing. Owned by the caller. */
+MUST_USE
+enum err_code file_sealed(const char *path, int *ret_fd, struct err *err);
+
 /* Write beside the path and rename over it: never half a file. */
 MUST_USE
 enum err_code file_write(const char *path, struct str bytes, mode_t mode, struct err *err);
@@ -39,8 +44,12 @@ bool path_exists(const char *path);
 const char *path_join(struct arena *a, const char *dir, const char *name);
 const char *path_absolute(struct arena *a, const char *path); /* against the working directory */
 
+/* The mode of folders that are ours: closed; root's can be passed, by boxes with uids of their own.
+ */
+mode_t dir_mode(void);
+
 /* Where this product keeps things between runs: $CUDA_AGENT_HOME, else
- * $XDG_CACHE_HOME/cuda-agent, else ~/.cache/cuda-agent. Made on demand, 0700. */
+ * $XDG_CACHE_HOME/cuda-agent, else ~/.cache/cuda-agent. Made on demand with dir_mode(). */
 MUST_USE
 enum err_code home_dir(struct arena *a, const char **ret, struct err *err);
 

@@ -12,6 +12,7 @@
 
 #include "core/own.h"
 #include "harness/exam.h"
+#include "sandbox/box.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/stop.h"
@@ -121,7 +122,10 @@ static enum err_code all(struct exam *x, enum target target, const char *dir, en
             return err->code;
         passed += grade(x, r, until, table);
     }
-    printf("%zu passed, %zu failed\n", passed, n - passed);
+    struct box_facts box;
+    if (box_probe(&box, err) != OK)
+        return err->code;
+    printf("rung %d\n%zu passed, %zu failed\n", box.rung, passed, n - passed);
     return passed == n ? OK : err_raise(err, ERR_STATE, "%zu rows got another verdict", n - passed);
 }
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -72,6 +73,25 @@ static void write_and_read(void **state)
 }
 
 /* What cannot be finished leaves neither half a file nor its temporary. */
+/* Whoever gets the descriptor cannot change what it shows, nor the file behind it. */
+static void sealed(void **state)
+{
+    struct room *r = *state;
+    const char *path = path_join(&r->a, r->dir, "object");
+    struct err err = { 0 };
+    char got[8] = "";
+    int fd = -1, none = -1;
+    assert_int_equal(file_write(path, S("bytes"), 0644, &err), OK);
+    assert_int_equal(file_sealed(path, &fd, &err), OK);
+    own_fd again = open(arena_fmt(&r->a, "/proc/self/fd/%d", fd), O_RDWR | O_CLOEXEC);
+    assert_true(again < 0 || write(again, "x", 1) < 0);
+    assert_int_not_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(pread(fd, got, 8, 0), 5);
+    assert_string_equal(got, "bytes");
+    close(fd);
+    assert_int_equal(file_sealed(path_join(&r->a, r->dir, "none"), &none, &err), ERR_SYSTEM);
+}
+
 static void write_fails_whole(void **state)
 {
     struct room *r = *state;
@@ -267,10 +287,9 @@ int main(void)
 {
 #define ROW(f) cmocka_unit_test_setup_teardown(f, room_open, room_close)
     const struct CMUnitTest tests[] = {
-        ROW(write_and_read), ROW(write_fails_whole),
-        ROW(list),           ROW(remove_stays_inside),
-        ROW(homes),          ROW(ends),
-        ROW(environment),    ROW(cut),
+        ROW(write_and_read), ROW(write_fails_whole),   ROW(sealed),
+        ROW(list),           ROW(remove_stays_inside), ROW(homes),
+        ROW(ends),           ROW(environment),         ROW(cut),
         ROW(time_out),       ROW(left_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
