@@ -814,6 +814,8 @@ static int again(const char *dir, const char *const *argv)
     if (proc_run(&a, &spec, &p, &err) != OK)
         print_message("%s\n", err.text);
     print_message("%.*s%.*s", STR_FMT(p.out), STR_FMT(p.err_out));
+    if (p.status != 0)
+        print_message("%s ended with %d\n", argv[0], p.status);
     return p.status != 0;
 }
 
@@ -839,13 +841,14 @@ static int other_ways(const char *self)
         copy(&a, self, path_join(&a, dir, "test_box")) != 0 ||
         copy(&a, box, path_join(&a, dir, "container")) != 0)
         return 1;
-    const char *in_container[] = { "./container", "./test_box", "--once", NULL };
-    const char *no_landlock[] = { "./container", "--no-landlock", "./test_box", "--once", NULL };
+    box = path_join(&a, dir, "container");
+    const char *in_container[] = { box, "./test_box", "--once", NULL };
+    const char *no_landlock[] = { box, "--no-landlock", "./test_box", "--once", NULL };
     int bad = again(dir, in_container) | again(dir, no_landlock);
     if (geteuid() == 0 && proc_find(&a, "setpriv") != NULL) {
 #define AS_USER "setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"
         const char *plain[] = { AS_USER, user[0], user[1], NULL };
-        const char *both[] = { AS_USER, "./container", user[0], user[1], NULL };
+        const char *both[] = { AS_USER, box, user[0], user[1], NULL };
         bad |= again(dir, plain) | again(dir, both);
     }
     return dir_remove(dir, &err) != OK || bad;
