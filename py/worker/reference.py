@@ -138,12 +138,17 @@ class References:
                     return self._cast_run(leaves, lambda t: t.to(REAL[name]))
             return self._cast_run(leaves, lambda t: round_mantissa(t, MANTISSA[name]))
 
+    def tried(self, leaves: list, name: str) -> list[torch.Tensor] | None:
+        """None where the model does not run in that class."""
+        try:
+            return self.in_class(leaves, name)
+        except Exception:
+            return None
+
     def class_errors(self, leaves: list, family: str, name: str, error_of) -> list[float] | None:
         """error_of(outputs) of a run in that class: once for each family, None where it does not run."""
         key = family, name
         if key not in self._errors:
-            try:
-                self._errors[key] = error_of(self.in_class(leaves, name))
-            except Exception:
-                self._errors[key] = None
+            outs = self.tried(leaves, name)
+            self._errors[key] = error_of(outs) if outs is not None else None
         return self._errors[key]

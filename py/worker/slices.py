@@ -14,6 +14,9 @@ from .compare import CODES, Comparison, Result, all_finite, library, scaled_erro
 LEAST = 32  # elements that a slice must have: fewer do not tell its spread
 UNEVEN = 0.3  # a slice with less than this share of the whole's spread
 FLOOR = 1e-4  # of the whole's spread: what varies less counts as constant
+HARDNESS = 30  # as in judge.py
+LOWER = 6  # errors of a slice in a lower precision have few elements behind them: more room than a whole output's 3
+SPARSE = 8  # so many elements must share the spread of a slice
 EAGER_MAX = 0.1  # where eager is off by more, the slice is below its rounding: not held
 
 
@@ -97,6 +100,27 @@ def standard(r: torch.Tensor, eager: torch.Tensor, dim: int, whole: float, tol: 
     _, worst, norm = _measured(eager, r, sl, jumps)
     sl.tol, sl.tol_norm = (torch.where(e <= EAGER_MAX, (3 * e).clamp_min(tol), math.inf) for e in (worst, norm))
     return sl
+
+
+def _sparse(r: torch.Tensor, dim: int) -> torch.Tensor:
+    """Slices in which a few elements make up the spread: the largest error of so few says little of another's."""
+    over = _others(r, dim)
+    d = torch.where(torch.isfinite(r), r, 0.0)
+    d = (d - d.mean(over, keepdim=True)).square_()
+    return d.sum(over, keepdim=True).square_() < SPARSE * d.square().sum(over, keepdim=True)
+
+
+def eased(sl: Slices, r: torch.Tensor, moved: list[torch.Tensor], lower: list[torch.Tensor]) -> Slices:
+    """Held no closer than what is hard to compute, and a lower precision that the whole allows, let it be."""
+    out = dataclasses.replace(sl, tol=sl.tol, tol_norm=sl.tol_norm)
+    for factor, answers in ((HARDNESS, moved), (LOWER, lower)):
+        for a in answers:
+            _, worst, norm = _measured(a, r, sl, None)
+            room = [torch.where(factor * e <= 3 * EAGER_MAX, factor * e, math.inf) for e in (worst, norm)]
+            out.tol, out.tol_norm = torch.maximum(out.tol, room[0]), torch.maximum(out.tol_norm, room[1])
+    few = _sparse(r, sl.dim)
+    out.tol, out.tol_norm = out.tol.masked_fill(few, math.inf), out.tol_norm.masked_fill(few, math.inf)
+    return out
 
 
 def misses(a: torch.Tensor, r: torch.Tensor, sl: Slices, aside: torch.Tensor | None) -> tuple[Comparison, str]:

@@ -65,6 +65,13 @@ MUST_USE
 enum err_code exam_grade(struct exam *x, const struct candidate *c, const struct grade_options *opt,
                          struct verdict *ret, struct err *err);
 
+/* The same for an object that was built before, in the place of what c builds to; nothing is kept.
+ * For measurements of the exam itself, which build one object and change it many times. */
+MUST_USE
+enum err_code exam_grade_object(struct exam *x, const struct candidate *c, const char *so_path,
+                                const struct grade_options *opt, struct verdict *ret,
+                                struct err *err);
+
 /* Times of the PyTorch arms, measured now or taken from the store:
  * {"eager":{"median","lo","hi","windows"},"compile":..., "best":{"name",...}}. New reference. */
 MUST_USE

@@ -333,14 +333,13 @@ static enum err_code grade_fairly(struct exam *x, const char *so, const struct g
     return OK;
 }
 
-/* The worker died or the machine stumbled: what had been done is done again, once. */
-static enum err_code grade_once(struct exam *x, const struct candidate *c,
+/* so: built before, or NULL. */
+static enum err_code grade_once(struct exam *x, const struct candidate *c, const char *so,
                                 const struct grade_options *opt, struct verdict *v, struct err *err)
 {
     own_arena tmp = { 0 };
-    const char *so = NULL;
     fill_static(x, c, v);
-    if (build(x, c, v, &tmp, &so, err) != OK || so == NULL)
+    if (so == NULL && (build(x, c, v, &tmp, &so, err) != OK || so == NULL))
         return err->code;
     if (opt->until == GRADE_COMPILE) {
         v->status = VERDICT_PASS;
@@ -349,23 +348,33 @@ static enum err_code grade_once(struct exam *x, const struct candidate *c,
     return grade_fairly(x, so, opt, v, err);
 }
 
-enum err_code exam_grade(struct exam *x, const struct candidate *c, const struct grade_options *opt,
-                         struct verdict *ret, struct err *err)
+/* The worker died or the machine stumbled: what had been done is done again, once. */
+enum err_code exam_grade_object(struct exam *x, const struct candidate *c, const char *so_path,
+                                const struct grade_options *opt, struct verdict *ret,
+                                struct err *err)
 {
-    enum err_code code = grade_once(x, c, opt, ret, err);
+    enum err_code code = grade_once(x, c, so_path, opt, ret, err);
     if (code == ERR_WORKER && !worker_alive(x->worker)) {
         exam_say(x, "the worker ended (%s); once more", err->text);
         *err = (struct err){ 0 };
         code = exam_revive(x, err);
         if (code == OK)
-            code = grade_once(x, c, opt, ret, err);
+            code = grade_once(x, c, so_path, opt, ret, err);
     }
     if (code != OK)
         return code;
     reward(x, ret);
+    return exam_refill(x, err);
+}
+
+enum err_code exam_grade(struct exam *x, const struct candidate *c, const struct grade_options *opt,
+                         struct verdict *ret, struct err *err)
+{
+    if (exam_grade_object(x, c, NULL, opt, ret, err) != OK)
+        return err->code;
     if (x->cfg.store != NULL && opt->until == GRADE_TIME &&
         (store_candidate_put(x->cfg.store, c, x->task.hash, err) != OK ||
          store_verdict_put(x->cfg.store, ret, err) != OK))
         return err_within(err, "keep the verdict");
-    return exam_refill(x, err);
+    return OK;
 }

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #define ALIGN 256
-#define POISON 0xa5 /* scratch holds nonsense, not zeros, when it is new */
+#define POISON 0x7b /* scratch holds nonsense when it is new: 1e36 as a float, 61280 as a half */
 
 /* POSIX lets an object pointer from dlsym be a function; C needs to be told. */
 static void symbol(void *code, const char *name, void *slot)
