@@ -87,6 +87,7 @@ counted "unit tests (ASan, UBSan)" counted_ctest
 counted "worker (python)" counted_python
 counted "attacks, cpu" build/release-gcc/bin/attacks cpu "$python" tests/attacks/task.py tests/attacks/cpu verify
 counted "attacks, cpu, as in a container" tests/attacks/in_container.sh build/release-gcc/bin "$python"
+counted "mutants, cpu" build/release-gcc/bin/mutants cpu "$python" tests/mutants --count 120 --honest 60
 counted "commands (bats)" counted_bats
 echo
 echo "$passed passed, $failed failed"

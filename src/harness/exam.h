@@ -72,6 +72,17 @@ enum err_code exam_grade_object(struct exam *x, const struct candidate *c, const
                                 const struct grade_options *opt, struct verdict *ret,
                                 struct err *err);
 
+/* A grading whose candidate is one of PyTorch's own arms ("eager", "compile"), played by the
+ * worker, each of its times multiplied by `scale`: what does the clock pay where the gain is known?
+ * The arm must have run (exam_baselines). */
+struct rehearsal {
+    const char *arm;
+    double scale;
+};
+MUST_USE
+enum err_code exam_rehearse(struct exam *x, const struct rehearsal *played,
+                            const struct grade_options *opt, struct verdict *ret, struct err *err);
+
 /* Times of the PyTorch arms, measured now or taken from the store:
  * {"eager":{"median","lo","hi","windows"},"compile":..., "best":{"name",...}}. New reference. */
 MUST_USE

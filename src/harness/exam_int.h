@@ -145,8 +145,13 @@ MUST_USE
 enum err_code kernels_sum(struct exam *x, const char *so_path, struct verdict *v, struct err *err);
 
 /* ---- timing.c ---- */
+struct timed {
+    const char *so_path;
+    struct runner *runner;          /* of a candidate that was verified in it */
+    const struct rehearsal *played; /* instead of both, or NULL */
+};
 MUST_USE
-enum err_code timing_candidate(struct exam *x, const char *so_path, struct runner *first,
+enum err_code timing_candidate(struct exam *x, const struct timed *what,
                                const struct grade_options *opt, struct verdict *v,
                                struct verify_result *ret, struct err *err);
 

@@ -248,7 +248,7 @@ static enum err_code check_and_time(struct exam *x, const char *so, struct runne
         box_resume(runner_box(*r), err) != OK || exam_lock(x, HOLD_ALONE, err) != OK)
         return err->code;
     int64_t t0 = clock_ms();
-    code = timing_candidate(x, so, *r, opt, v, &res, err);
+    code = timing_candidate(x, &(struct timed){ so, *r, NULL }, opt, v, &res, err);
     if (code == OK && opt->kernels && res.pass)
         code = kernels_sum(x, so, v, err);
     if (code == OK)
@@ -377,4 +377,21 @@ enum err_code exam_grade(struct exam *x, const struct candidate *c, const struct
          store_verdict_put(x->cfg.store, ret, err) != OK))
         return err_within(err, "keep the verdict");
     return OK;
+}
+
+enum err_code exam_rehearse(struct exam *x, const struct rehearsal *played,
+                            const struct grade_options *opt, struct verdict *ret, struct err *err)
+{
+    const struct candidate nobody = { .target = x->cfg.target, .author = "rehearsal" };
+    struct verify_result res = { 0 };
+    fill_static(x, &nobody, ret);
+    ret->status = VERDICT_PASS;
+    if (baseline_all(x, err) != OK || exam_lock(x, HOLD_ALONE, err) != OK)
+        return err->code;
+    enum err_code code =
+        timing_candidate(x, &(struct timed){ NULL, NULL, played }, opt, ret, &res, err);
+    exam_unlock(x);
+    if (code == OK)
+        reward(x, ret);
+    return code;
 }

@@ -21,6 +21,7 @@
 
 struct look {
     struct exam *x;
+    const struct rehearsal *played; /* NULL: a candidate in a runner */
     struct verdict *v;
     struct verify_result *result;
     enum window_look some;
@@ -34,13 +35,24 @@ static bool failed(const struct look *l)
     return !l->result->pass;
 }
 
+static enum err_code any_window(struct look *l, struct runner *r, struct window *w, struct err *err)
+{
+    if (l->played == NULL)
+        return window_candidate(l->x, r, l->calls, l->call_us, l->some, w, err);
+    if (window_arm(l->x, l->played->arm, l->calls, w, err) != OK)
+        return err->code;
+    w->reply.msg.status = CA_DONE;
+    w->us *= l->played->scale;
+    return OK;
+}
+
 /* One candidate window; void ones are repeated. A failure is in l->result. */
 static enum err_code candidate_window(struct look *l, struct runner *r, struct samples *s,
                                       struct err *err)
 {
     for (int tries = 0; tries < VOID_LIMIT; tries++) {
         struct window w;
-        if (window_candidate(l->x, r, l->calls, l->call_us, l->some, &w, err) != OK)
+        if (any_window(l, r, &w, err) != OK)
             return err->code;
         l->result->reply = w.reply;
         l->result->step = STEP_GO;
@@ -135,7 +147,7 @@ struct rival {
 static enum err_code rival_window(struct look *l, struct runner *r, struct rival *v,
                                   struct err *err)
 {
-    if (box_pause(runner_box(r), err) != OK)
+    if (r != NULL && box_pause(runner_box(r), err) != OK)
         return err->code;
     for (int tries = 0; tries < VOID_LIMIT; tries++) {
         struct window w;
@@ -145,7 +157,7 @@ static enum err_code rival_window(struct look *l, struct runner *r, struct rival
         if (w.is_void)
             continue;
         samples_add(&v->base, w.us);
-        return box_resume(runner_box(r), err);
+        return r != NULL ? box_resume(runner_box(r), err) : OK;
     }
     return err_raise(err, ERR_CUDA, "%d windows in a row were void", VOID_LIMIT);
 }
@@ -190,6 +202,22 @@ static int choose_rivals(struct exam *x, struct verdict *v, struct rival rival[3
     return n;
 }
 
+/* A fresh process with the candidate loaded; none where an arm is played. */
+static enum err_code fresh_runner(struct look *l, const char *so_path, struct runner **ret,
+                                  struct err *err)
+{
+    double ms;
+    int64_t keep;
+    *ret = NULL;
+    if (l->played != NULL)
+        return OK;
+    if (exam_runner(l->x, ret, err) != OK ||
+        candidate_load(*ret, so_path, &l->result->step, &l->result->reply, &ms, &keep, err) != OK)
+        return err->code;
+    l->result->pass = l->result->pass && !reply_failed(&l->result->reply);
+    return OK;
+}
+
 static enum err_code paired(struct look *l, const char *so_path, struct rival *rival, int n_rivals,
                             struct samples *all, struct err *err)
 {
@@ -204,14 +232,7 @@ static enum err_code paired(struct look *l, const char *so_path, struct rival *r
     }
     for (int process = 0; process < 2 && !failed(l); process++) {
         struct runner *r = NULL;
-        double ms;
-        int64_t keep;
-        if (exam_runner(x, &r, err) != OK)
-            return err->code;
-        enum err_code code =
-            candidate_load(r, so_path, &l->result->step, &l->result->reply, &ms, &keep, err);
-        if (code == OK && reply_failed(&l->result->reply))
-            l->result->pass = false;
+        enum err_code code = fresh_runner(l, so_path, &r, err);
         struct samples warmup = { 0 };
         if (code == OK && !failed(l))
             code = candidate_window(l, r, &warmup, err);
@@ -253,13 +274,15 @@ static bool below_floor(const struct exam *x, double us)
     return x->cfg.target == TARGET_CUDA && x->out_bytes > (int64_t)256 << 20 && us < least;
 }
 
-enum err_code timing_candidate(struct exam *x, const char *so_path, struct runner *first,
+enum err_code timing_candidate(struct exam *x, const struct timed *what,
                                const struct grade_options *opt, struct verdict *v,
                                struct verify_result *ret, struct err *err)
 {
+    struct runner *first = what->runner;
     struct samples mine = { 0 };
     struct rival rival[3];
     struct look l = { .x = x,
+                      .played = what->played,
                       .v = v,
                       .result = ret,
                       .some = opt->quick ? LOOK_ONE : LOOK_TWO,
@@ -274,7 +297,7 @@ enum err_code timing_candidate(struct exam *x, const char *so_path, struct runne
     int n = opt->quick ? 0 : choose_rivals(x, v, rival);
     if (n > 0) {
         struct samples again = { 0 };
-        if (paired(&l, so_path, rival, n, &again, err) != OK || failed(&l))
+        if (paired(&l, what->so_path, rival, n, &again, err) != OK || failed(&l))
             return err->code;
         for (int i = 0; i < again.n; i++)
             samples_add(&mine, again.v[i]);

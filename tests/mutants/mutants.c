@@ -1,13 +1,14 @@
 /* How many wrong kernels does the exam let through, and how many right ones does it refuse?
  *
- *   mutants cpu|cuda PYTHON [--count N] [--honest N] [--seed S] [--part I/N] [--only KERNEL]
+ *   mutants cpu|cuda PYTHON FOLDER [--count N] [--honest N] [--seed S] [--part I/N] [--only KERNEL]
  *           [--log FILE] [--table FILE]
  *
- * Every kernel of tests/mutants/TARGET is compiled once, as all its mutants (mutant.h). Number i
- * of a seed is always the same kernel, fault and place, so a run that was interrupted goes on
- * where its log ends. A mutant is dead when it fails, or passes in a lower precision class than
- * the right kernel. Who lives through the check is run beside the right kernel on 1,000 inputs:
- * with the same bits on all of them it is no mutant. Who lives still is graded in full.
+ * Every kernel of FOLDER (tests/mutants) for the target is compiled once, as all its mutants
+ * (mutant.h). Number i of a seed is always the same kernel, fault and place, so a run that was
+ * interrupted goes on where its log ends. A mutant is dead when it fails, or passes in a lower
+ * precision class than the right kernel. Who lives through the check is run beside the right kernel
+ * on 1,000 inputs: with the same bits on all of them it is no mutant. Who lives still is graded in
+ * full.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -772,19 +773,19 @@ int main(int argc, char **argv)
     struct run *r = calloc(1, sizeof *r);
     struct err err = { 0 };
     const char *log = NULL, *table_path = NULL;
-    if (r == NULL || argc < 3 || argc % 2 == 0) {
-        fprintf(stderr, "usage: mutants cpu|cuda PYTHON [--count N] [--honest N] [--seed S] "
+    if (r == NULL || argc < 4 || argc % 2 != 0) {
+        fprintf(stderr, "usage: mutants cpu|cuda PYTHON FOLDER [--count N] [--honest N] [--seed S] "
                         "[--part I/N] [--only KERNEL] [--log FILE] [--table FILE]\n");
         return 2;
     }
     r->target = strcmp(argv[1], "cuda") == 0 ? TARGET_CUDA : TARGET_CPU;
     r->python = argv[2];
-    r->dir = arena_fmt(&r->a, "%s/tests/mutants/%s", CA_SOURCE_DIR, argv[1]);
+    r->dir = arena_fmt(&r->a, "%s/%s", argv[3], argv[1]);
     r->count = 200;
     r->honest = 50;
     r->parts = 1;
     enum err_code code = OK;
-    for (int i = 3; i + 1 < argc && code == OK; i += 2)
+    for (int i = 4; i + 1 < argc && code == OK; i += 2)
         code = option(r, argv[i], argv[i + 1], &log, &table_path, &err);
     stop_install();
     if (code == OK)
