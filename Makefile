@@ -2,7 +2,7 @@
 HOME_DIR := $(or $(CUDA_AGENT_HOME),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cuda-agent)
 BIN := build/release/bin
 
-.PHONY: all setup demo check check-gpu bench dist format clean help
+.PHONY: all setup demo check check-gpu bench fuzz dist format clean help
 
 all: setup ## build the release binaries (brings what is missing)
 	@cmake --preset release >/dev/null
@@ -19,12 +19,16 @@ check: ## all tests; ends with "N passed, N failed"
 	@tools/check.sh
 
 check-gpu: all ## the attack suite on this machine's GPU
-	@cmake --build --preset release --target attacks >/dev/null
+	@cmake --build --preset release --target attacks mutants >/dev/null
 	@tools/check_gpu.sh $(BIN)
 
 bench: all ## a warm round beside the usual harness, and what box and call cost (on the GPU where there is one)
-	@cmake --build --preset release --target bench_grade bench_overhead >/dev/null
+	@cmake --build --preset release --target bench_grade bench_overhead bench_rehearse >/dev/null
 	@bench/grade.sh $(BIN) $(if $(wildcard /dev/nvidia0),cuda,cpu)
+
+fuzz: ## every parser of foreign bytes for SECONDS_EACH (600); what reaches further is kept in tests/fuzz/corpus
+	@tools/setup.sh --tests
+	@tools/fuzz.sh $(or $(SECONDS_EACH),600) --keep
 
 dist: all ## a tarball that runs without root: build/cuda-agent.tar.gz
 	@tools/dist.sh $(BIN)

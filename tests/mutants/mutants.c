@@ -1,6 +1,7 @@
 /* How many wrong kernels does the exam let through, and how many right ones does it refuse?
  *
- *   mutants cpu|cuda PYTHON FOLDER [--count N] [--honest N] [--seed S] [--part I/N] [--only KERNEL]
+ *   mutants cpu|cuda PYTHON FOLDER [--count N] [--honest N] [--seed S] [--part I/N] [--only
+ * KERNEL,KERNEL]
  *           [--log FILE] [--table FILE]
  *
  * Every kernel of FOLDER (tests/mutants) for the target is compiled once, as all its mutants
@@ -604,13 +605,23 @@ static bool nothing_left(const struct run *r, size_t at)
     return true;
 }
 
+/* A comma between names; NULL: all. */
+static bool among(const char *list, const char *name)
+{
+    struct str rest = str_from(list), one = { 0 };
+    while (list != NULL && str_cut(&rest, ',', &one))
+        if (str_eq(one, str_from(name)))
+            return true;
+    return list == NULL;
+}
+
 static enum err_code kernel_open_and_run(struct run *r, size_t at, struct err *err)
 {
     struct task task;
     struct exam *x = NULL;
     struct exam_config cfg = { .target = r->target, .python = r->python };
     struct verdict *v = calloc(1, sizeof *v);
-    if ((r->only && strcmp(r->only, r->kernel[at].name) != 0) || nothing_left(r, at)) {
+    if (!among(r->only, r->kernel[at].name) || nothing_left(r, at)) {
         free(v);
         return OK;
     }
@@ -775,7 +786,7 @@ int main(int argc, char **argv)
     const char *log = NULL, *table_path = NULL;
     if (r == NULL || argc < 4 || argc % 2 != 0) {
         fprintf(stderr, "usage: mutants cpu|cuda PYTHON FOLDER [--count N] [--honest N] [--seed S] "
-                        "[--part I/N] [--only KERNEL] [--log FILE] [--table FILE]\n");
+                        "[--part I/N] [--only KERNEL,KERNEL] [--log FILE] [--table FILE]\n");
         return 2;
     }
     r->target = strcmp(argv[1], "cuda") == 0 ? TARGET_CUDA : TARGET_CPU;
