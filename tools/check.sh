@@ -60,9 +60,11 @@ counted_python() {
     echo "$((${n:-0} - bad)) passed, $bad failed"
 }
 
-counted_bats() {
-    local out
-    out=$(BIN=$PWD/build/release-gcc/bin bats --tap tests/cli 2>&1)
+counted_bats() { # the files side by side
+    local out f
+    out=$(for f in tests/cli/*.bats; do
+        (o=$(BIN=$PWD/build/release-gcc/bin bats --tap "$f" 2>&1); echo "$o") &
+    done; wait)
     echo "$out"
     echo "$(grep -c '^ok' <<<"$out") passed, $(grep -c '^not ok' <<<"$out") failed"
 }
