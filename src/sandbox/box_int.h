@@ -70,7 +70,7 @@ int64_t limit_peak(const struct box_limit *l); /* bytes, 0 unknown */
 void limit_kill(const struct box_limit *l);    /* cgroup.kill where there is one */
 void limit_destroy(struct box_limit *l);
 MUST_USE
-enum err_code limit_watch(struct box *b, struct err *err); /* no-op with a cgroup */
+enum err_code limit_watch(struct box *b, struct err *err); /* no-op where the kernel limits all */
 void limit_unwatch(struct box *b);
 const char *limit_kind(void);   /* which kind this machine gives us */
 int64_t limit_tasks(uid_t uid); /* processes and threads of all that belongs to uid */

@@ -1,4 +1,4 @@
-/* A traced model, and what the playbook makes of it. */
+/* A traced model. */
 #include "core/json.h"
 #include "core/own.h"
 #include "graph/graph.h"

@@ -5,6 +5,9 @@
  * in its first lines (tests/mutants/mutants.c reads them):
  *
  *   // task NAME.py
+ *   // rows N LENGTH                      adds the faults and right ways of the frame
+ *   // sums N | halfs N | dots N           and those of a sum of N terms: float, of two-byte
+ * values, a product
  *   // below N                             integer inputs of the equivalence check lie in [0, N)
  *   // fault  KIND NAME A_LO A_HI B_LO B_HI
  *   // honest KIND NAME A_LO A_HI B_LO B_HI
