@@ -40,7 +40,7 @@ class Server:
         facts = self.device.facts()
         return {"torch": torch.__version__, "python": platform.python_version(), "cuda": torch.version.cuda or "",
                 "device": facts, "threads": threads,
-                "versions": f"torch {torch.__version__}; {facts['driver']}; threads {threads}; worker 2"}
+                "versions": f"torch {torch.__version__}; {facts['driver']}; threads {threads}; worker 3"}
 
     def load(self, ask: dict) -> dict:
         if self.device is None:

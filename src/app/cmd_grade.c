@@ -101,7 +101,7 @@ static enum err_code grade_rounds(struct arena *a, struct exam *x, const struct 
                     (long long)v->cost_start_ms, (long long)v->cost_check_ms,
                     (long long)v->cost_time_ms);
     }
-    *ret_status = v->status == VERDICT_PASS ? 0 : 1;
+    *ret_status = verdict_right(v) ? 0 : 1;
     return OK;
 }
 

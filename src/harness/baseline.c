@@ -58,11 +58,15 @@ enum err_code baseline_prepare(struct exam *x, struct pytorch_arm *arm, bool *re
 {
     own_json answer = NULL;
     struct str reason;
+    *ret_ready = arm->prepared;
+    if (arm->prepared)
+        return OK;
     json_t *ask = json_pack("{s:s,s:b,s:o}", "arm", arm->name, "prepare", 1, "sets", all_sets(x));
     if (worker_ask(x->worker, "run", ask, PREPARE_MS, NULL, &answer, err) != OK ||
         json_get_flag(answer, "ready", ret_ready, err) != OK ||
         json_get_text(answer, "reason", &reason, err) != OK)
         return err->code;
+    arm->prepared = *ret_ready;
     if (!*ret_ready && !str_eq(reason, S("only on cuda")))
         exam_say(x, "  %s does not run: %.*s", arm->shown, STR_FMT(reason));
     return OK;

@@ -362,6 +362,8 @@ static void drop_session(struct exam *x)
     x->plan_fd = -1;
     worker_close(x->worker);
     x->worker = NULL;
+    for (int i = 0; i < PYTORCH_ARMS; i++)
+        x->arm[i].prepared = false;
     json_decref(x->hello);
     json_decref(x->bind);
     x->hello = x->bind = NULL;

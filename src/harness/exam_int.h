@@ -21,6 +21,7 @@ struct pytorch_arm {
     bool cuda_only, on_demand;
     bool other_precision; /* than PyTorch's default: judged like a candidate */
     bool known;           /* measured, or found not to run */
+    bool prepared;        /* compiled and warm in the worker that lives now */
     bool right;           /* by the rule that candidates are judged by: else it is no rival */
     struct samples samples;
     struct arm_time time; /* windows == 0: does not run here */

@@ -119,7 +119,7 @@ static void fill_static(struct exam *x, const struct candidate *c, struct verdic
                            .preset = x->cfg.preset,
                            .against = x->cfg.against,
                            .precision = PREC_NONE,
-                           .status = VERDICT_UNDECIDED };
+                           .status = VERDICT_WRONG }; /* until it is found right */
     snprintf(v->id, sizeof v->id, "%s", id);
     snprintf(v->task_hash, sizeof v->task_hash, "%s", x->task.hash);
     snprintf(v->task_name, sizeof v->task_name, "%s", x->task.name);
@@ -264,14 +264,11 @@ static enum err_code check_and_time(struct exam *x, const char *so, struct runne
     return OK;
 }
 
-static void reward(struct exam *x, struct verdict *v)
+static void reward(struct verdict *v)
 {
     double us = v->time_us[ARM_CANDIDATE].median;
     v->floor_share = us > 0 ? v->floor_us / us : 0;
     v->reward_milestone = reward_milestone(v, v->against);
-    if (x->cfg.target == TARGET_CPU && x->arm[0].time.windows > 0 && x->arm[0].time.median < 5000 &&
-        v->reward_milestone > 1)
-        v->reward_milestone = 1;
     v->reward_speedup = reward_speedup(v);
 }
 
@@ -363,7 +360,7 @@ enum err_code exam_grade_object(struct exam *x, const struct candidate *c, const
     }
     if (code != OK)
         return code;
-    reward(x, ret);
+    reward(ret);
     return exam_refill(x, err);
 }
 
@@ -392,6 +389,6 @@ enum err_code exam_rehearse(struct exam *x, const struct rehearsal *played,
         timing_candidate(x, &(struct timed){ NULL, NULL, played }, opt, ret, &res, err);
     exam_unlock(x);
     if (code == OK)
-        reward(x, ret);
+        reward(ret);
     return code;
 }

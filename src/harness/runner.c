@@ -64,6 +64,10 @@ static enum err_code box_up(const struct runner_config *cfg, int theirs, struct 
     const struct box_mount mounts[] = { { at, "/ca/ca-runner", false, false },
                                         { root, NULL, false, true } };
     const char *argv[] = { "/ca/ca-runner", NULL };
+    bool cpu = cfg->target == TARGET_CPU;
+    /* Left to a scheduler, the threads of a call of 5 ms may all run on one core until it ends. */
+    const char *bind = cpu ? "OMP_PROC_BIND=close" : NULL,
+               *places = cpu ? "OMP_PLACES=cores" : NULL;
     const char *env[] = {
         arena_fmt(&tmp, "OMP_NUM_THREADS=%d", cfg->threads),
         arena_fmt(&tmp, "OPENBLAS_NUM_THREADS=%d", cfg->threads),
@@ -73,6 +77,8 @@ static enum err_code box_up(const struct runner_config *cfg, int theirs, struct 
         "CUDA_CACHE_DISABLE=1",
         "HOME=/tmp",
         "LC_ALL=C",
+        bind,
+        places,
         NULL
     };
     bool mount_root = !str_starts(str_from(root), S("/usr/"));

@@ -6,6 +6,7 @@
 
 #define ALONE_FACTOR 1.25
 #define ALONE_US 8.0
+#define CLEAR_ALPHA 0.0005
 #define BESIDE 0.02 /* exam.md 4: a baseline beside a live runner */
 #define NEAR 0.05   /* exam.md 4: an interval that touches 5% around a border */
 
@@ -21,18 +22,26 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The largest index whose order statistic lies above the median in at most 2.5% of all
- * series of n: a sum of binomial(n, 1/2) terms. 0 when even the smallest does more often. */
-static int low_rank(int n)
+/* The most of n fair coins that show heads in at most a share `alpha` of all trials: a sum of
+ * binomial(n, 1/2) terms. -1 when even none is likelier. */
+static int few_heads(int n, double alpha)
 {
     double term = ldexp(1, -n), sum = term;
-    int rank = 0;
-    while (sum <= 0.025 && rank < n) {
-        rank++;
-        term *= (double)(n - rank + 1) / rank;
+    int heads = 0;
+    while (sum <= alpha && heads < n) {
+        heads++;
+        term *= (double)(n - heads + 1) / heads;
         sum += term;
     }
-    return rank > 0 ? rank - 1 : 0;
+    return heads - 1;
+}
+
+/* The largest index whose order statistic lies above the median in at most 2.5% of all series;
+ * 0 when even the smallest does more often. */
+static int low_rank(int n)
+{
+    int heads = few_heads(n, 0.025);
+    return heads > 0 ? heads : 0;
 }
 
 struct arm_time stats_time(const struct samples *s)
@@ -72,6 +81,15 @@ struct ratio stats_apart(const struct arm_time *base, const struct arm_time *can
 bool stats_touches(const struct ratio *r, double border)
 {
     return r->median > 0 && r->lo < border * (1 + NEAR) && r->hi > border * (1 - NEAR);
+}
+
+bool stats_clear(const struct samples *base, const struct samples *candidate, double border)
+{
+    int n = base->n < candidate->n ? base->n : candidate->n, above = 0;
+    for (int i = 0; i < n; i++)
+        above += base->v[i] > border * candidate->v[i];
+    int wrong_side = above < n - above ? above : n - above;
+    return wrong_side <= few_heads(n, CLEAR_ALPHA);
 }
 
 bool stats_quiet(struct ratio *r, double beside_us, double quiet_us)

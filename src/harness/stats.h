@@ -34,6 +34,10 @@ struct ratio stats_apart(const struct arm_time *base, const struct arm_time *can
  * 5% of it? Then a second, paired look is due. */
 bool stats_touches(const struct ratio *r, double border);
 
+/* May one stop looking? When the windows lie on one side of the border so plainly that a sign test
+ * at 0.001 agrees (Haybittle and Peto: with looks that strict, the last one keeps its 95%). */
+bool stats_clear(const struct samples *base, const struct samples *candidate, double border);
+
 /* A baseline that took longer beside a live candidate than alone, by more than 2%, is not believed:
  * the ratio as it were against the quiet time. True when it was changed. */
 bool stats_quiet(struct ratio *r, double beside_us, double quiet_us);

@@ -88,7 +88,8 @@ static const char *const *environment(struct arena *a, const struct worker_confi
     env[n++] = "HOME=/tmp";
     env[n++] = "USER=worker";
     env[n++] = "TMPDIR=/tmp";
-    env[n++] = "TORCHINDUCTOR_CACHE_DIR=/ca/cache/inductor";
+    /* Inductor writes the number of threads into its code and leaves it out of its cache's key. */
+    env[n++] = arena_fmt(a, "TORCHINDUCTOR_CACHE_DIR=/ca/cache/inductor-%d", cfg->threads);
     env[n++] = "TRITON_CACHE_DIR=/ca/cache/triton";
     env[n++] = "CUDA_CACHE_PATH=/ca/cache/nv";
     env[n++] = "CUDA_AGENT_DEVICE_LIB=/ca/libca_device.so";
@@ -99,8 +100,11 @@ static const char *const *environment(struct arena *a, const struct worker_confi
     env[n++] = "TORCHINDUCTOR_COMPILE_THREADS=1";
     env[n++] = arena_fmt(a, "OMP_NUM_THREADS=%d", cfg->threads);
     env[n++] = arena_fmt(a, "MKL_NUM_THREADS=%d", cfg->threads);
-    if (cfg->target == TARGET_CPU)
+    if (cfg->target == TARGET_CPU) {
         env[n++] = "CUDA_VISIBLE_DEVICES=";
+        env[n++] = "OMP_PROC_BIND=close"; /* as the runner: a core each, from the first call on */
+        env[n++] = "OMP_PLACES=cores";
+    }
     return env;
 }
 

@@ -40,7 +40,7 @@ const struct kept *keeper_best(const struct keeper *k, enum keeper_among among)
     for (size_t i = 0; i < k->n; i++) {
         const struct kept *e = &k->all[i];
         double us = e->v->time_us[ARM_CANDIDATE].median;
-        if (e->v->status != VERDICT_PASS || !(us > 0) || (among == AMONG_FULL && !e->full))
+        if (!verdict_right(e->v) || !(us > 0) || (among == AMONG_FULL && !e->full))
             continue;
         if (best == NULL || us < best->v->time_us[ARM_CANDIDATE].median)
             best = e;

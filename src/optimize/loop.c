@@ -94,7 +94,7 @@ static void attempt_say(struct loop *l, const struct verdict *v, bool full)
     struct buf b = { .arena = &tmp, .max = 2048 };
     buf_addf(&b, "%3d  %s %.8s  %s", l->n_events, v->author, v->candidate_hash,
              verdict_status_name(v->status));
-    if (v->status == VERDICT_PASS)
+    if (verdict_right(v))
         buf_addf(&b, "  %.1f us  %.2fx best-of-PyTorch [%.2f, %.2f]  milestone %d  %s",
                  v->time_us[ARM_CANDIDATE].median, v->vs_best.median, v->vs_best.lo, v->vs_best.hi,
                  v->reward_milestone, precision_name(v->precision));
@@ -156,7 +156,7 @@ enum err_code loop_settle(struct loop *l, struct err *err)
     l->res->found = best != NULL;
     l->res->passed = 0;
     for (size_t i = 0; i < l->keeper.n; i++)
-        l->res->passed += l->keeper.all[i].v->status == VERDICT_PASS;
+        l->res->passed += verdict_right(l->keeper.all[i].v);
     if (best == NULL)
         return dir_remove(l->best_dir, err); /* what lay there failed its second look */
     l->res->best = *best->v;
@@ -172,7 +172,7 @@ static enum err_code verdict_keep(struct loop *l, const struct candidate *c,
     double best_us = before ? before->v->time_us[ARM_CANDIDATE].median : 0;
     l->n_events++;
     l->res->attempts++;
-    if (v->status == VERDICT_PASS && workspace_put(candidate_dir(l, c->hash), c, err) != OK)
+    if (verdict_right(v) && workspace_put(candidate_dir(l, c->hash), c, err) != OK)
         return err->code;
     if (attempt_log(l, v, full, err) != OK)
         return err->code;
@@ -233,7 +233,7 @@ static void refute(struct loop *l, const struct kept *k, const char *why)
     own_arena tmp = { 0 };
     say(l, arena_fmt(&tmp, "%.8s is no candidate for best: %s", k->hash, why));
     *l->scratch = *k->v;
-    l->scratch->status = VERDICT_UNDECIDED;
+    l->scratch->status = VERDICT_WRONG;
     keeper_add(&l->keeper, l->scratch, false);
 }
 

@@ -70,7 +70,7 @@ static enum err_code try_knobs(struct author *b, const struct knobs *k, bool qui
     *ret_us = 0;
     if (b->ctx->grade(b->ctx, c, quick, b->verdict, err) != OK)
         return err->code;
-    if (b->verdict->status == VERDICT_PASS)
+    if (verdict_right(b->verdict))
         *ret_us = b->verdict->time_us[ARM_CANDIDATE].median;
     return OK;
 }

@@ -57,7 +57,7 @@ static void slab_memfd(struct runner *r, struct ca_msg *m, int fd)
         answer(m, CA_REFUSED, "a shared buffer is smaller than said");
         return;
     }
-    void *p = mmap(NULL, m->b, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *p = mmap(NULL, m->b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
     if (p == MAP_FAILED) {
         answer(m, CA_REFUSED, "map a shared buffer: %s", strerror(errno));
         return;

@@ -24,6 +24,11 @@ static const struct {
 #undef X
 };
 
+bool verdict_right(const struct verdict *v)
+{
+    return v->status == VERDICT_PASS || v->status == VERDICT_UNDECIDED;
+}
+
 const char *verdict_status_name(enum verdict_status s)
 {
     return status_names[s];

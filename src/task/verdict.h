@@ -110,6 +110,9 @@ struct verdict {
     int64_t cost_build_ms, cost_start_ms, cost_check_ms, cost_time_ms;
 };
 
+/* Every check passed: a pass, or undecided, where only the clock could not tell. */
+bool verdict_right(const struct verdict *v);
+
 const char *verdict_status_name(enum verdict_status s);
 const char *precision_name(enum precision p);
 const char *preset_name(enum preset p);

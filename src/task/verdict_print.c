@@ -104,7 +104,7 @@ static void words_print(const char *role, const char *const *word, size_t n, str
 /* Right but never timed has no reward to show. */
 static void reward_print(const struct verdict *v, struct buf *b)
 {
-    if (v->status == VERDICT_PASS && v->time_us[ARM_CANDIDATE].windows == 0)
+    if (verdict_right(v) && v->time_us[ARM_CANDIDATE].windows == 0)
         return;
     buf_addf(b, "  %-11s %d against %s", "reward", v->reward_milestone,
              v->against == AGAINST_BEST ? "best-of-PyTorch" : "eager and compile");
