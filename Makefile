@@ -7,6 +7,7 @@ BIN := build/release/bin
 all: setup ## build the release binaries (brings what is missing)
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release
+	@echo "built $(BIN)/cuda-agent; next: make demo, or $(BIN)/cuda-agent doctor"
 
 setup: ## packages and a python with PyTorch, when they are not there
 	@tools/setup.sh

@@ -12,7 +12,7 @@ class Model(torch.nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(1024, 1536)]
+    return [torch.randn(2048, 1536)]
 
 
 def get_init_inputs():

@@ -17,7 +17,7 @@ static bool kernels;
 static const struct field fields[] = {
     SESSION_FIELDS(options),
     FIELD_TEXT("task", &task_file, "the task's file [WORKDIR/model.py]"),
-    FIELD_INT("rounds", &rounds, 1, 1000, "grade that often in one warm session"),
+    FIELD_INT("rounds", &rounds, 1, 1000, "that often in one warm session"),
     FIELD_REAL("seconds", &seconds, 0, 3600, "bound for the timing step; 0: a good one"),
     FIELD_FLAG("kernels", &kernels,
                "cuda: the published workdir's clock, too: sums of kernel times"),
@@ -151,21 +151,26 @@ static enum err_code run_profile(struct args args, int *ret_status, struct err *
     return grade_until(args, GRADE_TIME, true, ret_status, err);
 }
 
-#define DETAILS                                                                         \
-    "WORKDIR holds model.py (the task) and kernels/ (the candidate, docs/header.md).\n" \
-    "Exit status: 0 pass, 1 any other verdict, 2 and up errors.\n\n"                    \
-    "example: cuda-agent grade examples/candidates/cpu/linear_sum"
+#define OF_TIMING 2 /* the last fields: compile and verify have no use for them */
 
-#define ROW(variable, text, what)                                  \
-    const struct cmd cmd_##variable = { .name = #variable,         \
-                                        .operands = "WORKDIR",     \
-                                        .summary = text,           \
-                                        .details = what,           \
-                                        .fields = fields,          \
-                                        .n_fields = COUNT(fields), \
-                                        .run = run_##variable }
+#define ROW(variable, text, unused, example)                                                \
+    const struct cmd cmd_##variable = {                                                     \
+        .name = #variable,                                                                  \
+        .operands = "WORKDIR",                                                              \
+        .summary = text,                                                                    \
+        .details = "WORKDIR holds model.py (the task) and kernels/ (the candidate, "        \
+                   "docs/header.md).\nExit status: 0 right (pass, undecided), 1 any other " \
+                   "verdict, 2 and up errors.\n\nexample: cuda-agent " example,             \
+        .fields = fields,                                                                   \
+        .n_fields = COUNT(fields) - (unused),                                               \
+        .run = run_##variable                                                               \
+    }
 
-ROW(grade, "compile, verify, time and reward one candidate", DETAILS);
-ROW(compile, "does the candidate build? (boxed, cached)", DETAILS);
-ROW(verify, "is it right on every input family? (compiles first)", DETAILS);
-ROW(profile, "grade, and the times of all of PyTorch's own ways", DETAILS);
+ROW(grade, "compile, verify, time and reward one candidate", 0,
+    "grade examples/candidates/cpu/linear_sum --target cpu");
+ROW(compile, "does the candidate build? (boxed, cached)", OF_TIMING,
+    "compile examples/candidates/cpu/linear_sum --target cpu");
+ROW(verify, "is it right on every input family? (compiles first)", OF_TIMING,
+    "verify work --task model.py");
+ROW(profile, "grade, and the times of all of PyTorch's own ways", 0,
+    "profile cuda-agent-out/model/best");

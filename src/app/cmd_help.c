@@ -12,8 +12,10 @@ static enum err_code run(struct args args, int *ret_status, struct err *err)
 {
     (void)ret_status;
     static void (*const write[])(FILE *) = { help_all, help_markdown, help_bash, help_man };
+    int chosen = format;
+    format = 0; /* or the pages would give what was asked for as the default */
     if (args.n == 0) {
-        write[format](stdout);
+        write[chosen](stdout);
         return OK;
     }
     for (int i = 0; cmds[i] != NULL; i++)

@@ -1,5 +1,7 @@
 /* The one program: find the command's row, bind its options, run it. Wiring only. */
 #include <ctype.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -90,15 +92,21 @@ static enum err_code run(int argc, char **argv, int *ret_status, struct err *err
     struct args args = { argc - 2, argv + 2 };
     if (config_apply(cmd, err) != OK || args_options(&args, cmd->fields, cmd->n_fields, err) != OK)
         return err->code;
-    return cmd->run(args, ret_status, err);
+    if (cmd->run(args, ret_status, err) == ERR_USAGE && err->hint[0] == '\0')
+        err_hint(err, "'cuda-agent %s --help' has options and examples", cmd->name);
+    return err->code;
 }
 
 /* A result that did not reach its file is no result: a full disk must not exit 0. */
 static enum err_code written(struct err *err)
 {
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return err_sys(err, "write to standard output");
-    return OK;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return OK;
+    if (errno == EPIPE) { /* `| head` has seen enough: end as others do */
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
+    return err_sys(err, "write to standard output");
 }
 
 int main(int argc, char **argv)

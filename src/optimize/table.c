@@ -119,16 +119,25 @@ static const char *gate_name(enum against against)
     return against == AGAINST_BEST ? "best-of-PyTorch" : "eager and compile";
 }
 
+/* What came out, in a sentence. */
+static const char *headline(const struct optimize_result *r)
+{
+    if (!r->found)
+        return "no candidate is verified";
+    if (!r->confirmed)
+        return "a candidate passed, its full grading is still to come";
+    if (r->best.status == VERDICT_UNDECIDED)
+        return "verified; eager takes under 5 ms, too short for a cpu's clock to tell who is "
+               "faster: a larger input would";
+    return r->beats ? "verified and more than 5% faster"
+                    : "verified, not faster by 5% on the lower bound";
+}
+
 void optimize_print(const struct optimize_config *cfg, const struct optimize_result *r,
                     struct buf *b)
 {
-    const char *verdict = "no candidate is verified";
-    if (r->found && !r->confirmed)
-        verdict = "a candidate passed, its full grading is still to come";
-    else if (r->found)
-        verdict = r->beats ? "verified and more than 5% faster" : "verified, not faster by 5%";
     buf_addf(b, "%s, author %s, gate: %s\n%s%s\n\n", cfg->task->name, cfg->author->name,
-             gate_name(cfg->exam.against), r->stopped ? "interrupted; " : "", verdict);
+             gate_name(cfg->exam.against), r->stopped ? "interrupted; " : "", headline(r));
     rows_print(r, b);
     buf_addf(b, "\n%d graded now, %d answered from the log, %d verified in all\n", r->attempts,
              r->reused, r->passed);
@@ -157,6 +166,7 @@ json_t *optimize_json(const struct optimize_config *cfg, const struct optimize_r
                           "confirmed", r->confirmed, "stopped", r->stopped, "attempts", r->attempts,
                           "reused", r->reused, "passed", r->passed);
     json_object_set_new(j, "traced", json_boolean(r->traced));
+    json_object_set_new(j, "summary", json_string(headline(r)));
     json_object_set_new(j, "out", json_string(cfg->out));
     json_object_set_new(j, "degenerate", degenerate ? json_deep_copy(degenerate) : json_array());
     json_object_set_new(j, "baselines", r->baselines ? json_deep_copy(r->baselines) : json_null());

@@ -141,8 +141,7 @@ static enum err_code run(struct author_ctx *ctx, struct err *err)
     b.plan = arena_new(&arena, struct plan, 1);
     b.verdict = arena_new(&arena, struct verdict, 1);
     b.candidate = arena_new(&arena, struct candidate, 1);
-    enum err_code code = author(&b, err);
-    return code == OK ? OK : err_within(err, "playbook");
+    return author(&b, err);
 }
 
 const struct author_ops playbook_author = { "playbook",

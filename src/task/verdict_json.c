@@ -10,7 +10,8 @@ enum member_kind {
     IS_INT,  /* int */
     IS_LONG, /* int64_t */
     IS_REAL,
-    IS_ENUM, /* an enum whose names `name_of` lists from 0 */
+    IS_MEASURED, /* a real above 0, or not measured */
+    IS_ENUM,     /* an enum whose names `name_of` lists from 0 */
     IS_ARM,
     IS_RATIO
 };
@@ -65,6 +66,10 @@ static const char *target_at(int i)
     {                                                  \
         .section = s, .key = k, .kind = IS_REAL, AT(m) \
     }
+#define MEASURED(s, k, m)                                  \
+    {                                                      \
+        .section = s, .key = k, .kind = IS_MEASURED, AT(m) \
+    }
 #define ENUM(s, k, m, f, n)                                                          \
     {                                                                                \
         .section = s, .key = k, .kind = IS_ENUM, AT(m), .name_of = (f), .names = (n) \
@@ -91,17 +96,17 @@ static const struct member members[] = {
     ENUM("tolerance", "preset", preset, preset_at, PRESET_STRICT + 1),
     REAL("tolerance", "used", tol_used),
     ENUM("precision", "class", precision, precision_at, PREC_NONE + 1),
-    REAL("precision", "rel_l2", rel_l2),
+    MEASURED("precision", "rel_l2", rel_l2),
     ARM("candidate", time_us[ARM_CANDIDATE]),
     ARM("eager", time_us[ARM_EAGER]),
     ARM("compile", time_us[ARM_COMPILE]),
     ARM("best", time_us[ARM_BEST]),
-    REAL("", "span_us", span_us),
-    REAL("", "alone_us", alone_us),
-    REAL("kernels_us", "candidate", kernels_us[ARM_CANDIDATE]),
-    REAL("kernels_us", "eager", kernels_us[ARM_EAGER]),
-    REAL("kernels_us", "compile", kernels_us[ARM_COMPILE]),
-    REAL("setup", "ms", setup_ms),
+    MEASURED("", "span_us", span_us),
+    MEASURED("", "alone_us", alone_us),
+    MEASURED("kernels_us", "candidate", kernels_us[ARM_CANDIDATE]),
+    MEASURED("kernels_us", "eager", kernels_us[ARM_EAGER]),
+    MEASURED("kernels_us", "compile", kernels_us[ARM_COMPILE]),
+    MEASURED("setup", "ms", setup_ms),
     LONG("setup", "bytes", keep_bytes),
     RATIO("vs_eager", vs_eager),
     RATIO("vs_compile", vs_compile),
@@ -111,8 +116,8 @@ static const struct member members[] = {
     REAL("reward", "speedup", reward_speedup),
     LONG("floor", "bytes", floor_bytes),
     REAL("floor", "flops", floor_flops),
-    REAL("floor", "us", floor_us),
-    REAL("floor", "share", floor_share),
+    MEASURED("floor", "us", floor_us),
+    MEASURED("floor", "share", floor_share),
     TEXT("device", "uuid", device_uuid),
     TEXT("device", "name", device_name),
     TEXT("device", "driver", driver),
@@ -211,6 +216,8 @@ static json_t *member_json(const struct member *m, const void *p)
         return json_integer(*(const int64_t *)p);
     case IS_REAL:
         return real_json(*(const double *)p);
+    case IS_MEASURED:
+        return *(const double *)p == 0 ? json_null() : real_json(*(const double *)p);
     case IS_ENUM:
         return json_string(m->name_of((int)*(const unsigned *)p));
     case IS_ARM:
@@ -359,6 +366,9 @@ static enum err_code member_take(const struct member *m, const json_t *j, void *
         return json_get_int(j, m->key, p, err);
     case IS_REAL:
         return real_take(j, m->key, p, err);
+    case IS_MEASURED:
+        *(double *)p = 0;
+        return json_is_null(json_object_get(j, m->key)) ? OK : real_take(j, m->key, p, err);
     case IS_ENUM:
         return enum_take(m, j, p, err);
     case IS_ARM:

@@ -127,7 +127,10 @@ void verdict_print(const struct verdict *v, struct buf *b)
     buf_addf(b, "  %-11s %s, %s candidate %.8s by %s\n", "task", v->task_name,
              target_name(v->target), v->candidate_hash, v->author[0] ? v->author : "unknown");
     checks_print(v, b);
-    if (v->n_checks > 0)
+    if (v->n_checks > 0 && v->precision == PREC_NONE)
+        buf_addf(b, "  %-11s none: %d checks, tolerance %.2g (%s)\n", "precision", v->n_checks,
+                 v->tol_used, preset_name(v->preset));
+    else if (v->n_checks > 0)
         buf_addf(b, "  %-11s %s, relative error %.2g (%s, tolerance %.2g, %d checks)\n",
                  "precision", precision_name(v->precision), v->rel_l2, preset_name(v->preset),
                  v->tol_used, v->n_checks);
