@@ -83,7 +83,8 @@ static void blame(struct verdict *v, enum step step, const struct runner_reply *
 {
     if (r->end == RUNNER_HUNG) {
         v->status = step == STEP_SETUP ? VERDICT_SETUP_TIMEOUT : VERDICT_TIMEOUT;
-        snprintf(v->reason, sizeof v->reason, "%s did not end within its time", step_text[step]);
+        snprintf(v->reason, sizeof v->reason, "%s did not end within %.1f s", step_text[step],
+                 (double)r->limit_ms / 1e3);
     } else if (r->end == RUNNER_DIED) {
         v->status = VERDICT_CRASHED;
         snprintf(v->reason, sizeof v->reason, "in %s: %s", step_text[step], r->how);

@@ -179,6 +179,21 @@ static enum err_code ended(struct runner *r, bool hung, struct runner_reply *ret
     return OK;
 }
 
+bool runner_message(const void *bytes, size_t n, uint32_t seq, struct ca_msg *ret)
+{
+    struct ca_msg m;
+    if (n != sizeof m)
+        return false;
+    memcpy(&m, bytes, sizeof m);
+    if (m.magic != CA_MSG_MAGIC || m.seq != seq)
+        return false;
+    m.text[CA_TEXT_MAX - 1] = '\0';
+    for (char *c = m.text; *c != '\0'; c++)
+        *c = isprint((unsigned char)*c) ? *c : '?';
+    *ret = m;
+    return true;
+}
+
 /* The next datagram that fits; descriptors are not even asked for. */
 static enum err_code hear(struct runner *r, uint32_t seq, int64_t until, struct runner_reply *ret,
                           struct err *err)
@@ -200,13 +215,9 @@ static enum err_code hear(struct runner *r, uint32_t seq, int64_t until, struct 
         if (n <= 0)
             return ended(r, false, ret, err);
         /* A forged or repeated answer is dropped; whoever sends floods runs into its time. */
-        if (n != (ssize_t)sizeof m || m.magic != CA_MSG_MAGIC || m.seq != seq)
+        if (!runner_message(&m, (size_t)n, seq, &ret->msg))
             continue;
-        m.text[CA_TEXT_MAX - 1] = '\0';
-        for (char *c = m.text; *c != '\0'; c++)
-            *c = isprint((unsigned char)*c) ? *c : '?';
         ret->end = RUNNER_ANSWERED;
-        ret->msg = m;
         return OK;
     }
     return ended(r, false, ret, err);
@@ -216,7 +227,7 @@ enum err_code runner_ready(struct runner *r, int64_t limit_ms, struct runner_rep
                            struct err *err)
 {
     int64_t until = clock_ms() + limit_ms;
-    *ret = (struct runner_reply){ .end = RUNNER_ANSWERED };
+    *ret = (struct runner_reply){ .end = RUNNER_ANSWERED, .limit_ms = limit_ms };
     for (uint32_t first = r->seq - (uint32_t)r->pending + 1; r->pending > 0;
          r->pending--, first++) {
         if (hear(r, first, until, ret, err) != OK)
@@ -230,7 +241,7 @@ enum err_code runner_ready(struct runner *r, int64_t limit_ms, struct runner_rep
 enum err_code runner_say(struct runner *r, struct ca_msg *m, int fd, int64_t limit_ms,
                          struct runner_reply *ret, struct err *err)
 {
-    *ret = (struct runner_reply){ 0 };
+    *ret = (struct runner_reply){ .limit_ms = limit_ms };
     if (post(r, m, fd, err) != OK)
         return err->code;
     return hear(r, r->seq, clock_ms() + limit_ms, ret, err);

@@ -43,12 +43,16 @@ struct runner_reply {
     enum runner_end end;
     struct ca_msg msg; /* when it answered; text is made printable */
     char how[160];     /* when it did not: "killed by signal 11 (Segmentation fault)" */
+    int64_t limit_ms;  /* what it was given */
 };
 
 /* Wait for the answers of runner_start. */
 MUST_USE
 enum err_code runner_ready(struct runner *r, int64_t limit_ms, struct runner_reply *ret,
                            struct err *err);
+
+/* Is this datagram the answer to message `seq`? Then *ret is a copy whose text is printable. */
+bool runner_message(const void *bytes, size_t n, uint32_t seq, struct ca_msg *ret);
 
 /* Send and wait for the one answer. fd: -1, or a descriptor that goes along. */
 MUST_USE

@@ -31,7 +31,7 @@ struct ratio stats_paired(const struct samples *base, const struct samples *cand
 struct ratio stats_apart(const struct arm_time *base, const struct arm_time *candidate);
 
 /* Does the interval leave open on which side of the border the truth is, or lie within
- * 5% of it? Then a second, paired look is due. */
+ * half of it? Then a second, paired look is due. */
 bool stats_touches(const struct ratio *r, double border);
 
 /* May one stop looking? When the windows lie on one side of the border so plainly that a sign test

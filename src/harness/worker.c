@@ -10,13 +10,12 @@
 #include <unistd.h>
 
 #include "core/json.h"
+#include "harness/frame.h"
 #include "sandbox/box.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/proc.h"
-#include "sys/stop.h"
 
-#define FRAME_MAX ((size_t)64 << 20)
 #define WORKER_TMP ((int64_t)4 << 30)
 #define WORKER_TASKS 4096
 #define FOLDERS_MAX 8
@@ -211,80 +210,6 @@ static enum err_code died(struct worker *w, const char *op, bool in_time, struct
                      r.end == BOX_EXITED ? "exit status" : "signal", r.status, tail);
 }
 
-static enum err_code send_frame(struct worker *w, const char *op, json_t *ask, struct err *err)
-{
-    own_mem char *text = json_dumps(ask, JSON_COMPACT);
-    if (text == NULL)
-        return err_raise(err, ERR_STATE, "a question that is no JSON");
-    size_t size = strlen(text), whole = size + 4;
-    own_mem unsigned char *frame = malloc(whole);
-    if (frame == NULL)
-        return err_sys(err, "allocate a frame");
-    for (int i = 0; i < 4; i++)
-        frame[i] = (unsigned char)(size >> 8 * i);
-    memcpy(frame + 4, text, size);
-    for (size_t at = 0; at < whole;) {
-        ssize_t n = send(w->sock, frame + at, whole - at, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return died(w, op, true, err);
-        at += (size_t)n;
-    }
-    return OK;
-}
-
-static void keep_fds(struct msghdr *h, struct worker_fds *fds)
-{
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c != NULL; c = CMSG_NXTHDR(h, c)) {
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-            continue;
-        size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < n; i++) {
-            int fd;
-            memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-            if (fds != NULL && fds->n < WORKER_FDS_MAX)
-                fds->fd[fds->n++] = fd;
-            else
-                close(fd);
-        }
-    }
-}
-
-/* `size` bytes within the time; descriptors may ride on any of them. */
-static enum err_code receive(struct worker *w, const char *op, unsigned char *to, size_t size,
-                             int64_t until, struct worker_fds *fds, struct err *err)
-{
-    for (size_t got = 0; got < size;) {
-        union {
-            struct cmsghdr head;
-            char room[CMSG_SPACE(WORKER_FDS_MAX * sizeof(int))];
-        } control;
-        struct iovec io = { to + got, size - got };
-        struct msghdr h = { .msg_iov = &io,
-                            .msg_iovlen = 1,
-                            .msg_control = &control,
-                            .msg_controllen = sizeof control };
-        struct pollfd p = { .fd = w->sock, .events = POLLIN };
-        int64_t left = until - clock_ms();
-        if (left <= 0)
-            return died(w, op, false, err);
-        int ready = poll(&p, 1, (int)(left < 1000 ? left : 1000));
-        if (stop_check(err) != OK)
-            return err->code;
-        if (ready <= 0)
-            continue;
-        ssize_t n = recvmsg(w->sock, &h, MSG_CMSG_CLOEXEC);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return died(w, op, true, err);
-        keep_fds(&h, fds);
-        got += (size_t)n;
-    }
-    return OK;
-}
-
 static enum err_code refusal(const json_t *answer, struct err *err)
 {
     static const struct {
@@ -305,32 +230,36 @@ static enum err_code refusal(const json_t *answer, struct err *err)
     return hint.len > 0 ? err_hint(err, "%.*s", STR_FMT(hint)) : as;
 }
 
+/* What ended the talk, said in the worker's terms. */
+static enum err_code ended(struct worker *w, const char *op, enum err_code code, struct err *err)
+{
+    if (code == ERR_WORKER || code == ERR_TIMEOUT)
+        return died(w, op, code == ERR_WORKER, err);
+    if (code != ERR_FORMAT)
+        return code;
+    char what[300];
+    struct err ignored = { 0 };
+    snprintf(what, sizeof what, "%.299s", err->text);
+    died(w, op, false, &ignored); /* frames cannot be told apart any more */
+    return err_raise(err, ERR_WORKER, "the worker's answer to '%s' is no frame: %s", op, what);
+}
+
 enum err_code worker_ask(struct worker *w, const char *op, json_t *args, int64_t limit_ms,
                          struct worker_fds *fds, json_t **ret, struct err *err)
 {
     own_json ask = args ? args : json_object();
+    own_json answer = NULL;
     int64_t until = clock_ms() + limit_ms, id = ++w->next_id, got_id = 0;
-    unsigned char head[4];
     bool ok = false;
     if (!worker_alive(w))
         return err_raise(err, ERR_WORKER, "the worker is gone");
     json_object_set_new(ask, "v", json_integer(1));
     json_object_set_new(ask, "id", json_integer(id));
     json_object_set_new(ask, "op", json_string(op));
-    if (send_frame(w, op, ask, err) != OK ||
-        receive(w, op, head, sizeof head, until, fds, err) != OK)
-        return err->code;
-    size_t size = head[0] | (size_t)head[1] << 8 | (size_t)head[2] << 16 | (size_t)head[3] << 24;
-    if (size > FRAME_MAX)
-        return err_raise(err, ERR_WORKER, "the worker answered with %zu bytes", size);
-    own_mem unsigned char *body = malloc(size + 1);
-    if (body == NULL)
-        return err_sys(err, "allocate an answer");
-    if (receive(w, op, body, size, until, fds, err) != OK)
-        return err->code;
-    own_json answer = NULL;
-    if (json_parse((struct str){ (char *)body, size }, FRAME_MAX, &answer, err) != OK ||
-        json_get_int(answer, "id", &got_id, err) != OK ||
+    if (frame_send(w->sock, ask, err) != OK ||
+        frame_receive(w->sock, until, fds, &answer, err) != OK)
+        return ended(w, op, err->code, err);
+    if (json_get_int(answer, "id", &got_id, err) != OK ||
         json_get_flag(answer, "ok", &ok, err) != OK)
         return err_within(err, "the worker's answer to '%s'", op);
     if (got_id != id)

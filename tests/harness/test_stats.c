@@ -129,12 +129,12 @@ static void test_touches(void **state)
     } rows[] = {
         { "nothing measured", { 0, 0, 0 }, false },
         { "far above", { 2, 1.9, 2.1 }, false },
-        { "far below", { 0.8, 0.7, 0.9 }, false },
+        { "far below", { 0.3, 0.2, 0.4 }, false },
         { "around it", { border, border - 0.01, border + 0.01 }, true },
-        { "above, within 5%", { 1.11, border * 1.04, 1.2 }, true },
-        { "above, beyond 5%", { 1.15, border * 1.06, 1.2 }, false },
-        { "below, within 5%", { 1.01, 0.9, border * 0.96 }, true },
-        { "below, beyond 5%", { 0.95, 0.9, border * 0.94 }, false },
+        { "above, within half", { 1.56, border * 1.45, 1.6 }, true },
+        { "above, beyond half", { 1.65, border * 1.55, 1.7 }, false },
+        { "below, within half", { 0.5, 0.45, border * 0.55 }, true },
+        { "below, beyond half", { 0.4, 0.35, border * 0.45 }, false },
         { "wide over the border", { 1.5, 0.5, 3 }, true },
     };
     (void)state;
