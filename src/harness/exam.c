@@ -85,12 +85,20 @@ static int allowed_cores(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+/* May threads be bound to cores? Below rung 1, and where a box holds fewer processors than there
+ * are, its filter refuses that: then neither worker nor runner does. */
+static bool may_bind(const struct exam *x, int rung)
+{
+    return x->cfg.target == TARGET_CPU && rung == 1 && x->cfg.threads == allowed_cores();
+}
+
 static enum err_code start_runner(struct exam *x, struct runner **ret, struct err *err)
 {
     struct runner_config cfg = { .target = x->cfg.target,
                                  .threads = x->cfg.threads,
                                  .device = x->cfg.device,
                                  .cpus_max = x->cfg.threads < allowed_cores() ? x->cfg.threads : 0,
+                                 .bind = x->bound,
                                  .mem_bytes = x->cfg.mem_bytes,
                                  .library_path = x->library_path,
                                  .cuda_root = x->tools.cuda_root,
@@ -291,7 +299,7 @@ static enum err_code start_worker(struct exam *x, struct err *err)
     if (dir_make(inductor, dir_mode(), err) != OK)
         return err->code;
     struct worker_config cfg = { x->cfg.python, x->cfg.target, x->cfg.threads,
-                                 path_join(&x->arena, inductor, x->task.hash) };
+                                 path_join(&x->arena, inductor, x->task.hash), x->bound };
     if (worker_open(&cfg, &x->worker, err) != OK || say_hello(x, err) != OK)
         return err->code;
     return OK;
@@ -305,6 +313,7 @@ static enum err_code open_steps(struct exam *x, struct err *err)
     if (x->cfg.target == TARGET_CUDA &&
         exam_refuse_mps(getenv("CUDA_MPS_PIPE_DIRECTORY"), err) != OK)
         return err->code;
+    x->bound = may_bind(x, box.rung);
     if (start_worker(x, err) != OK)
         return err->code;
     toolchain_find(&x->arena, worker_site(x->worker), &x->tools);

@@ -53,6 +53,7 @@ struct exam {
     int64_t out_bytes;
     struct pytorch_arm arm[PYTORCH_ARMS];
     bool baselines_known;
+    bool bound; /* cpu: threads have a core each */
     int lock_fd;
     const char *noop_so, *spin_so;
 };

@@ -64,7 +64,6 @@ static enum err_code box_up(const struct runner_config *cfg, int theirs, struct 
     const struct box_mount mounts[] = { { at, "/ca/ca-runner", false, false },
                                         { root, NULL, false, true } };
     const char *argv[] = { "/ca/ca-runner", NULL };
-    bool cpu = cfg->target == TARGET_CPU;
     /* Left to a scheduler, the threads of a call of 5 ms may all run on one core until it ends. */
     const char *bind = cpu ? "OMP_PROC_BIND=close" : NULL,
                *places = cpu ? "OMP_PLACES=cores" : NULL;

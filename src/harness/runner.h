@@ -17,6 +17,7 @@ struct runner_config {
     enum target target;
     int threads, device;
     int cpus_max; /* 0: all processors; else so many, and it cannot choose others */
+    bool bind;    /* cpu: OpenMP's threads get a core each; the box must let them choose */
     int64_t mem_bytes;
     const char *library_path; /* folders of cudart and cublas outside /usr, ':' between, or "" */
     const char *cuda_root;    /* mounted when it lies outside /usr; may be NULL */

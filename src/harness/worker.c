@@ -105,7 +105,9 @@ static const char *const *environment(struct arena *a, const struct worker_confi
         env[n++] = "MALLOC_MMAP_THRESHOLD_=33554432"; /* the most that glibc takes */
         env[n++] = "MALLOC_TRIM_THRESHOLD_=17179869184";
         env[n++] = "MALLOC_TOP_PAD_=268435456";
-        env[n++] = "OMP_PROC_BIND=close"; /* as the runner: a core each, from the first call on */
+    }
+    if (cfg->bind) {
+        env[n++] = "OMP_PROC_BIND=close";
         env[n++] = "OMP_PLACES=cores";
     }
     return env;

@@ -21,6 +21,7 @@ struct worker_config {
     enum target target;
     int threads;
     const char *cache_dir; /* writable by it alone: what Inductor and Triton keep */
+    bool bind;             /* cpu: OpenMP's threads get a core each */
 };
 
 MUST_USE
