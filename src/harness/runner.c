@@ -65,8 +65,8 @@ static enum err_code box_up(const struct runner_config *cfg, int theirs, struct 
                                         { root, NULL, false, true } };
     const char *argv[] = { "/ca/ca-runner", NULL };
     /* Left to a scheduler, the threads of a call of 5 ms may all run on one core until it ends. */
-    const char *bind = cpu ? "OMP_PROC_BIND=close" : NULL,
-               *places = cpu ? "OMP_PLACES=cores" : NULL;
+    const char *bind = cfg->bind ? "OMP_PROC_BIND=close" : NULL;
+    const char *places = cfg->bind ? "OMP_PLACES=cores" : NULL;
     const char *env[] = {
         arena_fmt(&tmp, "OMP_NUM_THREADS=%d", cfg->threads),
         arena_fmt(&tmp, "OPENBLAS_NUM_THREADS=%d", cfg->threads),
