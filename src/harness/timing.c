@@ -1,8 +1,7 @@
 /* How fast: a quick look against the stored baselines, then, near a border, a paired one.
  *
- * Paired: candidate and baseline windows in alternating order, in two fresh runner
- * processes, because what differs between processes (addresses, clocks) is constant
- * inside one.
+ * Paired: candidate and baseline windows in alternating order, in fresh runner processes, because
+ * what differs between processes (addresses, clocks) is constant inside one.
  */
 #include <stdio.h>
 
@@ -17,8 +16,8 @@
 #define STALE_LIMIT 2
 #define VOID_LIMIT 30
 #define ROUNDS_LEAST 6
-#define PROCESSES_LEAST 2
-#define PROCESSES_MOST 12
+#define PROCESSES 2      /* of the paired look */
+#define PROCESSES_CPU 12 /* at most, while the border is not clear: its windows vary more */
 #define BUDGET_S 12.0
 #define BUDGET_CPU_S 30.0   /* all rounds, for tasks of up to 50 ms in eager */
 #define CPU_FLOOR_US 5000.0 /* exam.md 4: below, a cpu tier is undecided */
@@ -228,12 +227,14 @@ static enum err_code fresh_runner(struct look *l, const char *so_path, struct ru
 static bool seen_enough(const struct look *l, const struct rival *rival, int n_rivals,
                         int processes)
 {
-    if (processes < PROCESSES_LEAST || processes % 2 != 0)
+    if (processes % 2 != 0 || processes < PROCESSES)
         return false;
+    if (l->x->cfg.target == TARGET_CUDA)
+        return true;
     bool clear = true;
     for (int k = 0; k < n_rivals; k++)
         clear = clear && stats_clear(&rival[k].base, &rival[k].mine, MILESTONE_RATIO);
-    return clear || processes >= PROCESSES_MOST || clock_ms() >= l->until_ms;
+    return clear || processes >= PROCESSES_CPU || clock_ms() >= l->until_ms;
 }
 
 static enum err_code paired(struct look *l, const char *so_path, struct rival *rival, int n_rivals,
