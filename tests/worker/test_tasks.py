@@ -94,10 +94,13 @@ class Sizes(Case):
 
     def test_the_norm_of_a_small_column(self):
         s = self.session(self.TASK)
-        s.draw()
-        s.answer(self.forward, 0)
-        s.outputs(0)[0][:, 1] *= 1.012  # no element is off by more than a hundredth of s + |r|
-        self.assertFalse(s.compare([0])["pass"])
+        passes = 0
+        for _ in range(8):  # a verification looks at as many; one draw in fifty is flat enough to hide it
+            s.draw()
+            s.answer(self.forward, 0)
+            s.outputs(0)[0][:, 1] *= 1.012  # no element is off by more than a hundredth of s + |r|
+            passes += s.compare([0])["pass"]
+        self.assertLess(passes, 4)
 
     def test_host_and_device_agree(self):
         from worker import slices
