@@ -8,7 +8,6 @@
 #define ALONE_US 8.0
 #define CLEAR_ALPHA 0.0005
 #define BESIDE 0.02 /* exam.md 4: a baseline beside a live runner */
-#define NEAR 0.5    /* stored times are of another minute: eager drifts by 40% on a card, too */
 
 void samples_add(struct samples *s, double value)
 {
@@ -78,9 +77,9 @@ struct ratio stats_apart(const struct arm_time *base, const struct arm_time *can
                            base->hi / candidate->lo };
 }
 
-bool stats_touches(const struct ratio *r, double border)
+bool stats_touches(const struct ratio *r, double border, double drift)
 {
-    return r->median > 0 && r->lo < border * (1 + NEAR) && r->hi > border * (1 - NEAR);
+    return r->median > 0 && r->lo < border * drift && r->hi > border / drift;
 }
 
 bool stats_clear(const struct samples *base, const struct samples *candidate, double border)

@@ -30,9 +30,9 @@ struct ratio stats_paired(const struct samples *base, const struct samples *cand
 /* Of two series that were not taken together: medians, and the corners of both intervals. */
 struct ratio stats_apart(const struct arm_time *base, const struct arm_time *candidate);
 
-/* Does the interval leave open on which side of the border the truth is, or lie within
- * half of it? Then a second, paired look is due. */
-bool stats_touches(const struct ratio *r, double border);
+/* Does the interval leave open on which side of the border the truth is, or would it, were one of
+ * the two series taken on a machine `drift` times as fast? Then a second, paired look is due. */
+bool stats_touches(const struct ratio *r, double border, double drift);
 
 /* May one stop looking? When the windows lie on one side of the border so plainly that a sign test
  * at 0.001 agrees (Haybittle and Peto: with looks that strict, the last one keeps its 95%). */
