@@ -1,9 +1,10 @@
 /* The one program: find the command's row, bind its options, run it. Wiring only. */
 #include <ctype.h>
-#include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -92,9 +93,10 @@ static enum err_code run(int argc, char **argv, int *ret_status, struct err *err
     struct args args = { argc - 2, argv + 2 };
     if (config_apply(cmd, err) != OK || args_options(&args, cmd->fields, cmd->n_fields, err) != OK)
         return err->code;
-    if (cmd->run(args, ret_status, err) == ERR_USAGE && err->hint[0] == '\0')
+    enum err_code code = cmd->run(args, ret_status, err);
+    if (code == ERR_USAGE && err->hint[0] == '\0')
         err_hint(err, "'cuda-agent %s --help' has options and examples", cmd->name);
-    return err->code;
+    return code;
 }
 
 /* A result that did not reach its file is no result: a full disk must not exit 0. */
@@ -102,7 +104,8 @@ static enum err_code written(struct err *err)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return OK;
-    if (errno == EPIPE) { /* `| head` has seen enough: end as others do */
+    struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+    if (poll(&out, 1, 0) == 1 && (out.revents & POLLERR)) { /* `| head` has seen enough */
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }

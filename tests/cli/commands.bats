@@ -147,6 +147,7 @@ candidate() {
         candidate $row $row
         run "$agent" grade $row --target cpu --seconds 2
         is 0 "eager" "best"
+        [[ $output =~ ^(.*$'\n')*(pass|undecided: right) ]]
         [[ ! $output =~ measuring ]]
     done
     for row in right_when_verified skips_one_in_eight noise_every_other_call; do

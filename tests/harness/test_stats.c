@@ -131,10 +131,10 @@ static void test_touches(void **state)
         { "far above", { 2, 1.9, 2.1 }, false },
         { "far below", { 0.3, 0.2, 0.4 }, false },
         { "around it", { border, border - 0.01, border + 0.01 }, true },
-        { "above, within half", { 1.56, border * 1.45, 1.6 }, true },
-        { "above, beyond half", { 1.65, border * 1.55, 1.7 }, false },
-        { "below, within half", { 0.5, 0.45, border * 0.69 }, true },
-        { "below, beyond half", { 0.4, 0.35, border * 0.64 }, false },
+        { "above, within the drift", { 1.56, border * 1.45, 1.6 }, true },
+        { "above, beyond the drift", { 1.65, border * 1.55, 1.7 }, false },
+        { "below, within the drift", { 0.5, 0.45, border * 0.69 }, true },
+        { "below, beyond the drift", { 0.4, 0.35, border * 0.64 }, false },
         { "wide over the border", { 1.5, 0.5, 3 }, true },
     };
     (void)state;
@@ -145,6 +145,28 @@ static void test_touches(void **state)
     const struct ratio fast = { 3, 2.9, 3.1 }; /* plain on a machine that keeps its speed */
     assert_false(stats_touches(&fast, border, 1.5));
     assert_true(stats_touches(&fast, border, 4));
+}
+
+/* The most windows on the wrong side that a two-sided sign test at 0.001 allows, and one more. */
+static void test_clear(void **state)
+{
+    static const struct {
+        int n, wrong;
+        bool want;
+    } rows[] = { { 32, 6, true },    { 32, 7, false }, { 32, 16, false }, { 192, 72, true },
+                 { 192, 73, false }, { 8, 0, false },  { 11, 0, true },   { 0, 0, false } };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        for (int above = 0; above < 2; above++) { /* either side */
+            struct samples base = { 0 }, mine = { 0 };
+            for (int k = 0; k < rows[i].n; k++) {
+                samples_add(&base, (k < rows[i].wrong) == above ? 1 : 3);
+                samples_add(&mine, 1);
+            }
+            print_message("%d of %d\n", rows[i].wrong, rows[i].n);
+            assert_int_equal(stats_clear(&base, &mine, 2), rows[i].want);
+        }
+    }
 }
 
 /* Within 2% what was measured beside the candidate stands; past it the quiet time does. */
@@ -186,6 +208,7 @@ int main(void)
         cmocka_unit_test(test_time),         cmocka_unit_test(test_voids_and_ceiling),
         cmocka_unit_test(test_paired_drift), cmocka_unit_test(test_paired_uneven),
         cmocka_unit_test(test_apart),        cmocka_unit_test(test_touches),
+        cmocka_unit_test(test_clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
