@@ -61,6 +61,12 @@ load person
     is 2 "unknown command 'nope'"
 }
 
+@test "a reader that has seen enough ends it without a word" {
+    { sleep 0.5; "$agent" help --format markdown 2>err || echo $? >rc; } | true || true
+    [ "$(cat rc)" = 141 ] # SIGPIPE, as other tools
+    [ ! -s err ]
+}
+
 @test "files that are not there" {
     run "$agent" task check nowhere.py --target cpu
     is 4 "open 'nowhere.py': No such file or directory"
