@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define ALONE_FACTOR 1.25
-#define ALONE_US 8.0
 #define CLEAR_ALPHA 0.0005
 #define BESIDE 0.02 /* exam.md 4: a baseline beside a live runner */
 
@@ -100,9 +99,9 @@ bool stats_quiet(struct ratio *r, double beside_us, double quiet_us)
     return true;
 }
 
-bool stats_help(double alone_us, double together_us)
+bool stats_help(double alone_us, double together_us, double first_us)
 {
-    return alone_us > ALONE_FACTOR * together_us + ALONE_US;
+    return alone_us > ALONE_FACTOR * together_us + first_us;
 }
 
 double stats_width(const struct arm_time *t)

@@ -42,9 +42,10 @@ bool stats_clear(const struct samples *base, const struct samples *candidate, do
  * the ratio as it were against the quiet time. True when it was changed. */
 bool stats_quiet(struct ratio *r, double beside_us, double quiet_us);
 
-/* Do calls help each other? One alone takes more than 1.25 x one among many and 8 us: more than a
- * launch that overlaps, a cold instruction cache, or weights that the first call fetches. */
-bool stats_help(double alone_us, double together_us);
+/* Do calls help each other? One alone takes more than 1.25 x one among many and `first_us`, what a
+ * first call may take honestly: a launch that overlaps nothing, a cold instruction cache, weights
+ * to fetch, threads to wake. */
+bool stats_help(double alone_us, double together_us, double first_us);
 
 /* (hi - lo) / median; 1 when nothing was measured. */
 double stats_width(const struct arm_time *t);

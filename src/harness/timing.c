@@ -22,6 +22,8 @@
 #define BUDGET_CPU_S 30.0
 #define DRIFT_CUDA 1.5      /* stored times are of another minute: eager's launches took 1.4 x */
 #define DRIFT_CPU 4.0       /* a shared machine was 2.4 x as fast the minute after */
+#define FIRST_US_CUDA 8.0   /* what the first call of a window may take more, honestly */
+#define FIRST_US_CPU 200.0  /* threads to wake */
 #define CPU_FLOOR_US 5000.0 /* exam.md 4: below, a cpu tier is undecided */
 
 struct look {
@@ -101,7 +103,7 @@ static enum err_code warm(struct look *l, struct runner *r, struct err *err)
         if (candidate_window(l, r, &s, err) != OK)
             return err->code;
     l->call_us = stats_time(&s).median;
-    l->v->alone_us = l->x->cfg.target == TARGET_CUDA ? l->call_us : 0;
+    l->v->alone_us = l->call_us;
     l->calls = window_calls(l->x, l->call_us);
     return OK;
 }
@@ -116,21 +118,23 @@ static enum err_code quick(struct look *l, struct runner *r, struct samples *s, 
 }
 
 /* All sets of a window are there when it opens: who knows their places could do the work of all
- * calls in one launch that fills the device. Where a call alone takes far longer than one among
- * many, alone is what counts. */
+ * calls in one launch that fills the device, or in one pass over the weights. Where a call alone
+ * takes far longer than one among many, alone is what counts. */
 static enum err_code alone(struct look *l, struct runner *r, struct samples *mine, struct err *err)
 {
     struct samples s = { 0 };
     double together = stats_time(mine).median;
-    int calls = l->calls;
-    if (l->x->cfg.target != TARGET_CUDA || calls == 1 || !stats_help(l->call_us, together))
+    bool cuda = l->x->cfg.target == TARGET_CUDA;
+    int calls = l->calls, windows = cuda ? QUICK_CUDA : QUICK_CPU;
+    double first = cuda ? FIRST_US_CUDA : FIRST_US_CPU;
+    if (calls == 1 || !stats_help(l->call_us, together, first))
         return OK;
     l->calls = 1;
-    for (int i = 0; i < QUICK_CUDA && !failed(l); i++)
+    for (int i = 0; i < windows && !failed(l); i++)
         if (candidate_window(l, r, &s, err) != OK)
             return err->code;
     double us = stats_time(&s).median;
-    if (failed(l) || !stats_help(us, together)) {
+    if (failed(l) || !stats_help(us, together, first)) {
         l->calls = calls;
         return OK;
     }

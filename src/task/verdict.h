@@ -91,7 +91,7 @@ struct verdict {
     struct arm_time time_us[ARM_COUNT];
     char best_name[32]; /* which PyTorch arm is best: "compile+tf32", "graph(eager)" */
     double span_us;
-    double alone_us;              /* cuda: a call in a window of its own; time_us is of many */
+    double alone_us;              /* a call in a window of its own; time_us is of many */
     double kernels_us[ARM_COUNT]; /* sum of kernel times a call, where asked for; best: never */
     double setup_ms;
     int64_t keep_bytes;

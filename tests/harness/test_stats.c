@@ -194,11 +194,13 @@ static void test_quiet(void **state)
 static void test_help(void **state)
 {
     (void)state;
-    assert_false(stats_help(15, 10));  /* launches that overlap */
-    assert_false(stats_help(105, 80)); /* weights that the first of many fetches */
-    assert_true(stats_help(231, 5));   /* one launch for all */
-    assert_true(stats_help(1000, 600));
-    assert_false(stats_help(1000, 1000));
+    assert_false(stats_help(15, 10, 8));  /* launches that overlap */
+    assert_false(stats_help(105, 80, 8)); /* weights that the first of many fetches */
+    assert_true(stats_help(231, 5, 8));   /* one launch for all */
+    assert_true(stats_help(1000, 600, 8));
+    assert_false(stats_help(1000, 1000, 8));
+    assert_true(stats_help(1656, 1002, 200)); /* cpu: one pass over the weights for three calls */
+    assert_false(stats_help(700, 420, 200));  /* threads to wake */
 }
 
 int main(void)
