@@ -115,6 +115,17 @@ static int single_process(scmp_filter_ctx ctx, const char *exec_path)
     return bad ? -1 : 0;
 }
 
+/* Timers fire in a stopped process, too: thousands of them slow down whoever is timed then. */
+static int no_timers(scmp_filter_ctx ctx)
+{
+    static const int call[] = { SCMP_SYS(timer_create), SCMP_SYS(timerfd_create),
+                                SCMP_SYS(setitimer) };
+    int bad = 0;
+    for (size_t i = 0; i < COUNT(call); i++)
+        bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), call[i], 0) != 0;
+    return bad ? -1 : 0;
+}
+
 /* What is held to some processors must not choose others. */
 static int held_processors(scmp_filter_ctx ctx)
 {
@@ -240,6 +251,7 @@ int filter_load(const struct box_spec *spec, int rung, const char *exec_path, st
         return fault(f, "make the system-call filter");
     /* Foreign architectures (32-bit calls) are killed by libseccomp's default action. */
     if (deny_list(ctx) != 0 || (spec->role == BOX_RUNNER && single_process(ctx, exec_path) != 0) ||
+        (spec->role == BOX_RUNNER && !spec->gpu && no_timers(ctx) != 0) ||
         (spec->cpus_max > 0 && held_processors(ctx) != 0) ||
         (rung > 1 && in_company(ctx, spec->cpus_max > 0) != 0)) {
         errno = EINVAL;

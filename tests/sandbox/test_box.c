@@ -30,8 +30,10 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/own.h"
@@ -156,6 +158,16 @@ static int probe_clocks(void)
     struct timespec t = { 0 };
     return refused(clock_settime(CLOCK_REALTIME, &t), EPERM) |
            refused(settimeofday(&(struct timeval){ 0 }, NULL), EPERM);
+}
+
+/* They fire in a stopped process, too, and slow down whoever is timed meanwhile. */
+static int probe_timers(void)
+{
+    timer_t timer;
+    struct itimerval soon = { .it_value = { .tv_sec = 1 } };
+    return refused(timer_create(CLOCK_MONOTONIC, NULL, &timer), EPERM) |
+           refused(timerfd_create(CLOCK_MONOTONIC, 0), EPERM) |
+           refused(setitimer(ITIMER_REAL, &soon, NULL), EPERM);
 }
 
 /* Nobody is there to be killed or watched but the program itself. */
@@ -371,6 +383,7 @@ static const struct {
     { "remount, setns, mknod", probe_remount, BOX_RUNNER, 0 },
     { "remount, setns, mknod of a builder", probe_remount, BOX_BUILDER, 0 },
     { "clocks", probe_clocks, BOX_RUNNER, 0 },
+    { "timers", probe_timers, BOX_RUNNER, 0 },
     { "other processes", probe_others, BOX_RUNNER, 1 },
     { "strangers", probe_strangers, BOX_RUNNER, 2 },
     { "strangers, worker", probe_strangers, BOX_WORKER, 2 },
