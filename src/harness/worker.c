@@ -101,7 +101,7 @@ static const char *const *environment(struct arena *a, const struct worker_confi
     if (cfg->target == TARGET_CPU) {
         env[n++] = "CUDA_VISIBLE_DEVICES=";
         /* Temporaries stay mapped: else eager is twice as slow in one session as in the next. */
-        env[n++] = "MALLOC_MMAP_THRESHOLD_=33554432"; /* the most that glibc takes */
+        env[n++] = "MALLOC_MMAP_MAX_=0";
         env[n++] = "MALLOC_TRIM_THRESHOLD_=17179869184";
         env[n++] = "MALLOC_TOP_PAD_=268435456";
     }
