@@ -14,6 +14,7 @@
 #include "sys/file.h"
 #include "sys/stop.h"
 
+#define LOCK_FOLDER "/tmp"
 #define HELLO_MS 120000
 #define LOAD_MS 120000
 #define BIND_MS 120000
@@ -134,19 +135,28 @@ enum err_code exam_refill(struct exam *x, struct err *err)
 
 /* ---- the device lock: nobody else computes while a grading times ---- */
 
-enum err_code exam_lock(struct exam *x, enum exam_hold hold, struct err *err)
+/* One lock for all users and homes of this machine: a file that anybody may lock and nobody reads.
+ * Another user's file in a sticky folder must be opened without O_CREAT (fs.protected_regular). */
+static enum err_code lock_open(struct exam *x, struct err *err)
 {
     own_arena tmp = { 0 };
-    const char *home = NULL;
+    const char *path = arena_fmt(&tmp, LOCK_FOLDER "/cuda-agent-lock-%s", x->uuid);
+    int how = O_RDONLY | O_CLOEXEC | O_NOFOLLOW;
+    x->lock_fd = open(path, how);
+    if (x->lock_fd < 0 && errno == ENOENT)
+        x->lock_fd = open(path, how | O_CREAT, 0444);
+    if (x->lock_fd < 0 && errno == EACCES) /* made by another in between */
+        x->lock_fd = open(path, how);
+    if (x->lock_fd < 0)
+        return err_sys(err, "open '%s'", path);
+    return OK;
+}
+
+enum err_code exam_lock(struct exam *x, enum exam_hold hold, struct err *err)
+{
     int how = hold == HOLD_ALONE ? LOCK_EX : LOCK_SH;
-    if (x->lock_fd < 0) {
-        if (home_dir(&tmp, &home, err) != OK)
-            return err->code;
-        const char *path = arena_fmt(&tmp, "%s/lock-%s", home, x->uuid);
-        x->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-        if (x->lock_fd < 0)
-            return err_sys(err, "open '%s'", path);
-    }
+    if (x->lock_fd < 0 && lock_open(x, err) != OK)
+        return err->code;
     if (flock(x->lock_fd, how | LOCK_NB) == 0)
         return OK;
     exam_say(x, "waiting: another grading uses %s", x->device);
