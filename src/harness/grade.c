@@ -315,7 +315,7 @@ static enum err_code grade_fairly(struct exam *x, const char *so, const struct g
             return err->code;
         enum err_code code = check_and_time(x, so, &r, opt, v, err);
         runner_destroy(r);
-        if (code != ERR_CUDA || stop_asked() || !well_without(x))
+        if ((code != ERR_CUDA && code != ERR_TIMEOUT) || stop_asked() || !well_without(x))
             return code;
         if (tries > 0)
             break;
