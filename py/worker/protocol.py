@@ -17,7 +17,9 @@ class Refusal(Exception):
 
 
 def plain(value):
-    """JSON has no inf and nan: they travel as null."""
+    """JSON has no inf and nan: they travel as null. Text of a task's own exceptions may hold what no reader takes."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode().replace("\0", "?")
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

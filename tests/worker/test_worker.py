@@ -470,6 +470,7 @@ REFUSED = {
     "a name that commands a terminal": ("return {'a\\x1b[2J': x}", "[torch.randn(8, 8)]", "", "not printable"),
     "a long name": ("return {'a' * 130: x}", "[torch.randn(8, 8)]", "", "longer than 127 bytes"),
     "a long text": ("return x", "[torch.randn(8, 8), 'a' * 130]", "", "longer than 127 bytes"),
+    "raises text that no reader takes": (r"raise ValueError('a\ud800\x00b')", "[torch.randn(8, 8)]", "", "a??b"),
     "raises when made": ("return x", "[torch.randn(8, 8)]", "raise OSError('o')", "Model(...) raised OSError"),
     "inputs raise": ("return x", "[1 / 0]", "", "get_inputs() raised ZeroDivisionError"),
 }
