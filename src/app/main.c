@@ -1,5 +1,6 @@
 /* The one program: find the command's row, bind its options, run it. Wiring only. */
 #include <ctype.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -109,7 +110,8 @@ static enum err_code written(struct err *err)
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }
-    return err_sys(err, "write to standard output");
+    return err_raise(err, ERR_SYSTEM, "standard output did not take the whole result: %s",
+                     fcntl(STDOUT_FILENO, F_GETFD) < 0 ? "it is closed" : "is its disk full?");
 }
 
 int main(int argc, char **argv)

@@ -202,6 +202,12 @@ static enum err_code author_work(struct loop *l, struct err *err)
     return loop_settle(l, err);
 }
 
+static enum err_code interrupted(struct err *err)
+{
+    (void)!stop_check(err); /* which replaces whatever broke by "interrupted" */
+    return err_hint(err, "the same command resumes where this one stopped");
+}
+
 static enum err_code run_in(struct loop *l, struct err *err)
 {
     if (folder_open(l, err) != OK || exam_begin(l, err) != OK || author_work(l, err) != OK)
@@ -227,7 +233,7 @@ enum err_code optimize_run(const struct optimize_config *cfg, struct optimize_re
     store_id(ret->run);
     enum err_code code = run_in(&l, err);
     if (code != OK && stop_asked()) /* ^C broke whatever was going on */
-        code = stop_check(err);
+        code = interrupted(err);
     if (code != OK) {
         struct err later = { 0 }; /* the first error is the one to tell */
         (void)!store_state(&l, code == ERR_INTERRUPT ? "stopped" : "failed", &later);

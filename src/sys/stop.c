@@ -20,6 +20,7 @@ void stop_install(void)
     sigemptyset(&sa.sa_mask);
     sigaction(SIGINT, &sa, NULL); /* no SA_RESTART: waits return EINTR and look */
     sigaction(SIGTERM, &sa, NULL);
+    sigaction(SIGHUP, &sa, NULL);
     signal(SIGPIPE, SIG_IGN);
 }
 
@@ -32,6 +33,5 @@ enum err_code stop_check(struct err *err)
 {
     if (!asked)
         return OK;
-    err_raise(err, ERR_INTERRUPT, "interrupted");
-    return err_hint(err, "the same command resumes where this one stopped");
+    return err_raise(err, ERR_INTERRUPT, "interrupted");
 }

@@ -67,6 +67,13 @@ load person
     [ ! -s err ]
 }
 
+@test "a result that did not reach its file is an error" {
+    run sh -c '"$1" help --format markdown >/dev/full' sh "$agent"
+    is 4 "is its disk full?"
+    run sh -c '"$1" help --format markdown >&-' sh "$agent"
+    is 4 "it is closed"
+}
+
 @test "files that are not there" {
     run "$agent" task check nowhere.py --target cpu
     is 4 "open 'nowhere.py': No such file or directory"
