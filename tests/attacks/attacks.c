@@ -1,8 +1,5 @@
-/* Grade every source of some folders in one warm session and compare with the verdict that its
- * first line wants: `// want: wrong tampered`. Its second line says what it is: `// hacks 8, 24:
- * text` for an attack (the numbers of the catalogue that docs/trust.md explains), `// honest,
- * beside hacks 8: text` for its twin, `// fault: text` for a plain mistake. Ends with "N passed, N
- * failed".
+/* Grade every source of a folder (rows.h) in one warm session and compare with the verdict that it
+ * wants. Ends with "N passed, N failed".
  *
  *   attacks cpu|cuda PYTHON TASK.py FOLDER verify|time [--table FILE]
  */
@@ -10,54 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attacks/rows.h"
 #include "core/own.h"
 #include "harness/exam.h"
 #include "sandbox/box.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/stop.h"
-
-struct row {
-    const char *name;
-    struct candidate c;
-    struct str wanted, what; /* of the first two lines */
-};
-
-static bool wanted(struct str list, const char *status)
-{
-    struct str word = { 0 };
-    while (str_cut(&list, ' ', &word))
-        if (str_eq(word, str_from(status)))
-            return true;
-    return false;
-}
-
-/* The row's own source and the header that all rows of the folder share. */
-static enum err_code row_read(struct arena *a, enum target target, const char *dir,
-                              const char *name, struct row *r, struct err *err)
-{
-    bool cuda = target == TARGET_CUDA;
-    const char *shared = cuda ? "row.cuh" : "row.h";
-    struct str text = { 0 };
-    struct candidate *c = &r->c;
-    r->name = name;
-    c->target = target;
-    c->author = "row";
-    c->n_files = 2;
-    c->file[1].name = shared;
-    if (file_read(a, path_join(a, dir, name), 1 << 20, &text, err) != OK ||
-        file_read(a, path_join(a, dir, shared), 1 << 20, &c->file[1].text, err) != OK)
-        return err->code;
-    c->file[0] = (struct source_file){ cuda ? "main.cu" : "main.c", text };
-    candidate_seal(c);
-    struct str first = { 0 };
-    if (!str_cut(&text, '\n', &first) || !str_starts(first, S("// want: ")) ||
-        !str_cut(&text, '\n', &r->what) || !str_starts(r->what, S("// ")))
-        return err_raise(err, ERR_FORMAT, "'%s' does not begin with '// want: ' and '// '", name);
-    r->wanted = str_drop(first, 9);
-    r->what = str_drop(r->what, 3);
-    return OK;
-}
 
 /* | what it is | target | verdict | what caught it | */
 static void table_row(FILE *table, const struct row *r, const struct verdict *v)
@@ -87,7 +43,7 @@ static bool grade(struct exam *x, const struct row *r, enum grade_step until, FI
         printf("FAIL %-32s error: %s\n", r->name, err.text);
     } else {
         const char *status = verdict_status_name(v->status);
-        good = wanted(r->wanted, status);
+        good = row_wanted(r, status);
         if (v->reason[0] == '\0' && v->n_notes > 0)
             snprintf(v->reason, sizeof v->reason, "%s", v->note[0]);
         printf("%s %-32s %-14s %5lld ms  %s\n", good ? "ok  " : "FAIL", r->name, status,
@@ -111,17 +67,12 @@ static enum err_code all(struct exam *x, enum target target, const char *dir, en
                          FILE *table, struct err *err)
 {
     own_arena a = { 0 };
-    static const char *const endings[] = { ".c", ".cu", NULL };
-    struct str *names;
+    struct row *row;
     size_t n = 0, passed = 0;
-    if (dir_list(&a, dir, endings, &names, &n, err) != OK)
+    if (rows_read(&a, target, dir, &row, &n, err) != OK)
         return err->code;
-    for (size_t i = 0; i < n; i++) {
-        struct row *r = arena_new(&a, struct row, 1);
-        if (row_read(&a, target, dir, str_z(&a, names[i]), r, err) != OK)
-            return err->code;
-        passed += grade(x, r, until, table);
-    }
+    for (size_t i = 0; i < n; i++)
+        passed += grade(x, &row[i], until, table);
     struct box_facts box;
     if (box_probe(&box, err) != OK)
         return err->code;
