@@ -68,7 +68,7 @@ static enum err_code calls(struct exam *x, struct err *err)
     struct runner_reply reply;
     enum step step;
     int64_t keep;
-    if (exam_runner(x, &r, err) != OK ||
+    if (exam_runner(x, CONTRACT_NATIVE, &r, err) != OK ||
         candidate_load(r, x->noop_so, &step, &reply, &ms, &keep, err) != OK)
         return err->code;
     for (int i = 0; i < TIMES && !reply_failed(&reply); i++) {

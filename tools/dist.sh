@@ -6,14 +6,14 @@ cd "$(dirname "$0")/.."
 root=build/cuda-agent share=build/cuda-agent/share
 rm -rf "$root"
 mkdir -p "$root/bin/lib" "$share/cuda-agent" "$share/man/man1" "$share/bash-completion/completions"
-for f in cuda-agent ca-runner libca_device.so; do
+for f in cuda-agent ca-runner libca_device.so libca_torch.so; do
     install -m 755 "$1/$f" "$root/bin/"
     strip --strip-unneeded "$root/bin/$f"
     ldd "$1/$f" | awk '/not found/ {print "missing library:", $1 >"/dev/stderr"; exit 1} $2 == "=>" {print $3}' |
         { grep -vE '/(libc|libm|libpthread|libdl|librt|ld-linux[^/]*)\.so' || true; } |
         while read -r lib; do install -m 644 "$lib" "$root/bin/lib/"; done
 done
-git ls-files py include examples skills docs | while read -r f; do install -D -m 644 "$f" "$share/cuda-agent/$f"; done
+git ls-files py include workdir examples skills docs | while read -r f; do install -D -m 644 "$f" "$share/cuda-agent/$f"; done
 "$1/cuda-agent" help --format man >"$share/man/man1/cuda-agent.1"
 "$1/cuda-agent" help --format bash >"$share/bash-completion/completions/cuda-agent"
 install -m 644 README.md LICENSE "$root/"

@@ -14,7 +14,7 @@ if [ "$(id -u)" = 0 ]; then
     as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 fi
 run() { (cd / && env -i PATH=/usr/bin:/bin HOME="$dir/home" "${as[@]}" "$@"); }
-for f in cuda-agent ca-runner libca_device.so; do
+for f in cuda-agent ca-runner libca_device.so libca_torch.so; do
     run ldd "$dir/cuda-agent/bin/$f" | awk -v own="$dir" '
         $2 == "=>" && index($3, own) != 1 && $3 !~ /\/(libc|libm|libpthread|libdl|librt)\.so/ {print "from outside:", $0; bad = 1}
         END {exit bad}'

@@ -38,7 +38,7 @@ class Server:
         else:
             self.device = CpuDevice(0, threads)
         facts = self.device.facts()
-        return {"torch": torch.__version__, "python": platform.python_version(), "cuda": torch.version.cuda or "",
+        return {"torch": torch.__version__, "cxx11_abi": bool(torch._C._GLIBCXX_USE_CXX11_ABI), "python": platform.python_version(), "cuda": torch.version.cuda or "",
                 "device": facts, "threads": threads,
                 "versions": f"torch {torch.__version__}; {facts['driver']}; threads {threads}; worker 3"}
 

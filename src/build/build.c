@@ -5,33 +5,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "build/build_int.h"
 #include "build/imports.h"
 #include "core/own.h"
 #include "sandbox/box.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 
-#define LOG_MAX ((size_t)256 << 10)
 /* Templates of CUDA libraries need it; C does not. */
 #define BUILD_MEM(target) ((int64_t)((target) == TARGET_CUDA ? 8 : 2) << 30)
 #define BUILD_TMP ((int64_t)2 << 30)
 #define OBJECT_MAX ((int64_t)512 << 20)
-#define ARGS_MAX (CANDIDATE_FILES_MAX + 48)
 
-struct argv {
-    const char *v[ARGS_MAX];
-    size_t n;
-};
-
-static void arg(struct argv *a, const char *text)
+void arg(struct argv *a, const char *text)
 {
     if (a->n + 1 < ARGS_MAX)
         a->v[a->n++] = text;
 }
 
-static bool is_source(const char *name)
+bool build_is_source(const char *name)
 {
-    return str_ends(str_from(name), S(".cu")) || str_ends(str_from(name), S(".c"));
+    return str_ends(str_from(name), S(".cu")) || str_ends(str_from(name), S(".c")) ||
+           str_ends(str_from(name), S(".cpp"));
 }
 
 static bool fast_math(struct str text)
@@ -40,7 +35,7 @@ static bool fast_math(struct str text)
     return str_cut(&text, '\n', &line) && str_eq(str_trim(line), S("// ca: fast-math"));
 }
 
-static bool mentions(const struct candidate *c, const char *word)
+bool build_mentions(const struct candidate *c, const char *word)
 {
     for (size_t i = 0; i < c->n_files; i++)
         if (memmem(c->file[i].text.ptr, c->file[i].text.len, word, strlen(word)) != NULL)
@@ -76,16 +71,16 @@ static void library_args(const struct build_request *req, struct argv *v)
     const struct candidate *c = req->candidate;
     arg(v, "-shared");
     if (c->target == TARGET_CPU) {
-        if (mentions(c, "cblas"))
+        if (build_mentions(c, "cblas"))
             arg(v, "-lopenblas");
-        if (mentions(c, "dnnl"))
+        if (build_mentions(c, "dnnl"))
             arg(v, "-ldnnl");
     } else {
-        if (mentions(c, "cublas")) {
+        if (build_mentions(c, "cublas")) {
             arg(v, "-lcublasLt");
             arg(v, "-lcublas");
         }
-        if (mentions(c, "cudnn"))
+        if (build_mentions(c, "cudnn"))
             arg(v, "-lcudnn");
     }
     arg(v, "-lm");
@@ -97,6 +92,9 @@ static enum err_code cache_key(struct arena *a, const struct build_request *req,
 {
     struct argv v = { 0 };
     struct buf b = { .arena = a, .max = 64 << 10 };
+    if (req->candidate->contract == CONTRACT_TORCH)
+        buf_addf(&b, "torch %s abi %d %s\n", req->torch->version, req->torch->cxx11_abi,
+                 torch_flags_id());
     compiler_args(a, req, &v);
     library_args(req, &v);
     for (size_t i = 0; i < v.n; i++)
@@ -129,24 +127,32 @@ static enum err_code lay_sources(struct arena *a, const struct candidate *c, con
     const char *src = path_join(a, dir, "src"), *out = path_join(a, dir, "out");
     if (dir_make(src, 0755, err) != OK || dir_make(out, dir_mode(), err) != OK)
         return err->code;
+    if (c->contract == CONTRACT_TORCH)
+        return torch_lay(a, c, src, err);
     for (size_t i = 0; i < c->n_files; i++)
         if (file_write(path_join(a, src, c->file[i].name), c->file[i].text, 0644, err) != OK)
             return err->code;
     return OK;
 }
 
-static enum err_code boxed(struct arena *a, const struct build_request *req, const char *dir,
-                           const struct argv *v, int64_t wall_ms, struct box_output *ret,
-                           struct err *err)
+enum err_code build_boxed(struct arena *a, const struct build_request *req, const char *dir,
+                          const struct argv *v, int64_t wall_ms, struct box_output *ret,
+                          struct err *err)
 {
     const char *share = NULL;
     if (share_dir(a, &share, err) != OK)
         return err->code;
+    const struct torch_facts *t = req->torch;
+    const char *none = "/nonexistent";
     const struct box_mount mounts[] = {
         { path_join(a, dir, "src"), "/ca/src", false, false },
         { path_join(a, dir, "out"), "/ca/out", true, false },
         { path_join(a, share, "include"), "/ca/include", false, false },
-        { req->tools->cuda_root ? req->tools->cuda_root : "/nonexistent", NULL, false, true },
+        { req->tools->cuda_root ? req->tools->cuda_root : none, NULL, false, true },
+        { t ? path_join(a, t->site, "torch/include") : none, "/ca/torch/include", false, true },
+        { t ? path_join(a, t->site, "torch/lib") : none, "/ca/torch/lib", false, true },
+        { t ? t->include : none, "/ca/python", false, true },
+        { path_join(a, dir, "pch"), "/ca/pch", false, true },
     };
     const char *env[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp", "HOME=/tmp", NULL };
     struct box_spec spec = { .role = BOX_BUILDER,
@@ -180,8 +186,8 @@ static enum err_code compile(struct arena *a, const struct build_request *req, c
     size_t n_sources = 0, n_fast = 0;
     int64_t until = clock_ms() + req->wall_ms;
     for (size_t i = 0; i < c->n_files; i++) {
-        n_sources += is_source(c->file[i].name);
-        n_fast += is_source(c->file[i].name) && fast_math(c->file[i].text);
+        n_sources += build_is_source(c->file[i].name);
+        n_fast += build_is_source(c->file[i].name) && fast_math(c->file[i].text);
     }
     const char *fast = c->target == TARGET_CPU ? "-ffast-math" : "--use_fast_math";
     bool mixed = n_fast != 0 && n_fast != n_sources;
@@ -191,7 +197,7 @@ static enum err_code compile(struct arena *a, const struct build_request *req, c
         arg(&link, fast);
     for (size_t i = 0; i < c->n_files; i++) {
         const char *name = c->file[i].name;
-        if (!is_source(name))
+        if (!build_is_source(name))
             continue;
         arg(&link, mixed ? object_of(a, name) : arena_fmt(a, "/ca/src/%s", name));
         if (!mixed)
@@ -204,7 +210,7 @@ static enum err_code compile(struct arena *a, const struct build_request *req, c
         arg(&one, arena_fmt(a, "/ca/src/%s", name));
         arg(&one, "-o");
         arg(&one, object_of(a, name));
-        if (boxed(a, req, dir, &one, until - clock_ms(), ret, err) != OK)
+        if (build_boxed(a, req, dir, &one, until - clock_ms(), ret, err) != OK)
             return err->code;
         if (ret->result.end != BOX_EXITED || ret->result.status != 0)
             return OK;
@@ -212,7 +218,7 @@ static enum err_code compile(struct arena *a, const struct build_request *req, c
     library_args(req, &link);
     arg(&link, "-o");
     arg(&link, "/ca/out/candidate.so");
-    return boxed(a, req, dir, &link, until - clock_ms(), ret, err);
+    return build_boxed(a, req, dir, &link, until - clock_ms(), ret, err);
 }
 
 /* The first line of the log that names an error, without the builder's folder. */
@@ -230,7 +236,7 @@ static void first_error(struct str log, char ret[256])
     snprintf(ret, 256, "%.*s", (int)(line.len < 255 ? line.len : 255), line.ptr);
 }
 
-static enum err_code judge(struct arena *a, enum target target, const char *so,
+static enum err_code judge(struct arena *a, const struct candidate *c, const char *so,
                            const struct box_output *out, struct build_result *r, struct err *err)
 {
     struct buf log = { .arena = a, .max = 2 * LOG_MAX };
@@ -243,12 +249,13 @@ static enum err_code judge(struct arena *a, enum target target, const char *so,
         snprintf(r->reason, sizeof r->reason, "the build took longer than its limit");
     } else if (out->result.end == BOX_OUT_OF_MEMORY) {
         snprintf(r->reason, sizeof r->reason, "the compiler needed more than %lld GiB",
-                 (long long)(BUILD_MEM(target) >> 30));
+                 (long long)(BUILD_MEM(c->target) >> 30));
     } else if (out->result.end != BOX_EXITED || out->result.status != 0) {
         first_error(r->log, r->reason);
     } else {
         const char *offender = NULL;
-        if (imports_check(a, so, &offender, err) != OK)
+        bool torch = c->contract == CONTRACT_TORCH;
+        if (imports_check(a, so, torch, &offender, err) != OK)
             return err->code;
         r->ok = offender == NULL;
         r->forbidden = offender != NULL;
@@ -261,8 +268,21 @@ static enum err_code judge(struct arena *a, enum target target, const char *so,
     return OK;
 }
 
-static enum err_code compilers_here(const struct build_request *req, struct err *err)
+static enum err_code compilers_here(struct arena *a, const struct build_request *req,
+                                    struct err *err)
 {
+    bool torch = req->candidate->contract == CONTRACT_TORCH;
+    if (torch && req->torch == NULL)
+        return err_raise(err, ERR_MISSING,
+                         "there is no PyTorch here to build a torch candidate against");
+    if (torch && req->tools->gxx == NULL) {
+        err_raise(err, ERR_MISSING, "no C++ compiler: g++ is not in PATH");
+        return err_hint(err, "apt-get install g++");
+    }
+    if (torch && !path_exists(path_join(a, req->torch->include, "Python.h"))) {
+        err_raise(err, ERR_MISSING, "no Python.h in '%s'", req->torch->include);
+        return err_hint(err, "apt-get install python3-dev");
+    }
     if (req->candidate->target == TARGET_CPU && req->tools->gcc == NULL) {
         err_raise(err, ERR_MISSING, "no C compiler: gcc is not in PATH");
         return err_hint(err, "apt-get install gcc libc6-dev");
@@ -282,16 +302,15 @@ static enum err_code compilers_here(const struct build_request *req, struct err 
 }
 
 /* Copy what the builder left into the cache: a regular file, never a link of its making. */
-static enum err_code keep(struct arena *a, const char *dir, const char *cached, struct err *err)
+enum err_code build_keep(struct arena *a, const char *built, const char *cached, struct err *err)
 {
-    const char *so = path_join(a, dir, "out/candidate.so");
-    own_fd fd = open(so, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    own_fd fd = open(built, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     struct stat st;
     struct str bytes;
     if (fd < 0 || fstat(fd, &st) != 0)
         return err_sys(err, "open what was built");
     if (!S_ISREG(st.st_mode))
-        return err_raise(err, ERR_FORMAT, "the linker left no regular file");
+        return err_raise(err, ERR_FORMAT, "a compiler left no regular file");
     if (file_read(a, arena_fmt(a, "/proc/self/fd/%d", fd), (size_t)OBJECT_MAX, &bytes, err) != OK)
         return err->code;
     return file_write(cached, bytes, 0755, err);
@@ -307,13 +326,13 @@ static enum err_code build_fresh(struct arena *a, const struct build_request *re
     if (chmod(dir, dir_mode()) != 0)
         return err_sys(err, "open '%s' to the builder", dir);
     enum err_code code = lay_sources(a, req->candidate, dir, err);
+    bool torch = req->candidate->contract == CONTRACT_TORCH;
     if (code == OK)
-        code = compile(a, req, dir, &out, err);
+        code = torch ? torch_compile(a, req, dir, &out, err) : compile(a, req, dir, &out, err);
     if (code == OK)
-        code =
-            judge(a, req->candidate->target, path_join(a, dir, "out/candidate.so"), &out, r, err);
+        code = judge(a, req->candidate, path_join(a, dir, "out/candidate.so"), &out, r, err);
     if (code == OK && r->ok)
-        code = keep(a, dir, cached, err);
+        code = build_keep(a, path_join(a, dir, "out/candidate.so"), cached, err);
     struct err ignored = { 0 };
     if (dir_remove(dir, &ignored) != OK && code == OK)
         return err_raise(err, ERR_SYSTEM, "clean up a build: %s", ignored.text);
@@ -327,7 +346,7 @@ enum err_code build_run(struct arena *a, const struct build_request *req, struct
     const char *home = NULL;
     char key[HASH_HEX];
     struct build_result r = { 0 };
-    if (compilers_here(req, err) != OK || home_dir(a, &home, err) != OK ||
+    if (compilers_here(a, req, err) != OK || home_dir(a, &home, err) != OK ||
         cache_key(a, req, key, err) != OK)
         return err->code;
     const char *dir = arena_fmt(a, "%s/build/%.2s", home, key);

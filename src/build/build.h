@@ -3,7 +3,9 @@
  * The command line is fixed (docs/header.md has it); a first line `// ca: fast-math`
  * in a source adds the one flag that it may. Sources are regular files copied by
  * O_NOFOLLOW under a size cap; the builder's root holds the toolkit and the sources
- * only. The cache is keyed by the content of sources, flags, compiler and processor
+ * only. A torch candidate becomes one object, too: its extension, with model_new.py in it as the
+ * bytes ca_model_new; headers of torch come precompiled, objects are cached file by file
+ * (docs/torch.md). The cache is keyed by the content of sources, flags, compiler and processor
  * or sm, and is written only here.
  */
 #ifndef BUILD_BUILD_H
@@ -15,7 +17,7 @@
 #include "task/candidate.h"
 
 struct toolchain {
-    const char *gcc;       /* absolute, or NULL when absent */
+    const char *gcc, *gxx; /* absolute, or NULL when absent */
     const char *nvcc;      /* absolute, or NULL when absent */
     const char *cuda_root; /* toolkit folder of nvcc, or NULL */
     char gcc_version[64], nvcc_version[64];
@@ -29,11 +31,20 @@ void toolchain_find(struct arena *a, const char *python_site, struct toolchain *
 #define CUDA_LEAST "12.4"
 bool toolchain_cuda(const struct toolchain *t);
 
+/* What a torch candidate is built against. */
+struct torch_facts {
+    const char *site;    /* site-packages that holds torch */
+    const char *include; /* of the python */
+    const char *version;
+    bool cxx11_abi;
+};
+
 struct build_request {
     const struct candidate *candidate;
     const struct toolchain *tools;
-    const char *cuda_arch; /* "90a"; cuda only */
-    int64_t wall_ms;       /* limit for the whole build */
+    const char *cuda_arch;           /* "90a"; cuda only */
+    int64_t wall_ms;                 /* limit for the whole build */
+    const struct torch_facts *torch; /* for torch candidates; NULL: there is none */
 };
 
 struct build_result {

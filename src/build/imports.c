@@ -165,6 +165,135 @@ bool import_allowed(const char *symbol)
     return math_name(s);
 }
 
+/* A mangled name: the identifiers of its nested name, as "at::cuda::getCurrentCUDAStream". */
+static struct str nested_name(struct str s, char *room, size_t bytes)
+{
+    size_t n = 0;
+    for (size_t i = 2; i < s.len;) {
+        size_t len = 0, digits = i;
+        while (digits < s.len && s.ptr[digits] >= '0' && s.ptr[digits] <= '9' && len < 4096)
+            len = len * 10 + (size_t)(s.ptr[digits++] - '0');
+        if (digits == i) { /* N, K, St and the like before the first, anything else ends it */
+            if (n > 0)
+                break;
+            i++;
+            continue;
+        }
+        if (len > s.len - digits || n + len + 2 >= bytes)
+            break;
+        memcpy(room + n, s.ptr + digits, len);
+        memcpy(room + n + len, "::", 2);
+        n += len + 2;
+        i = digits + len;
+    }
+    return (struct str){ room, n };
+}
+
+/* PyTorch's operators that are memory and nothing else; py/forkserver/operators.py takes away the
+ * others where they run. */
+static bool memory_operator(struct str name)
+{
+    static const char *const heads[] = {
+        "empty",
+        "new_empty",
+        "zeros",
+        "new_zeros",
+        "ones",
+        "new_ones",
+        "full",
+        "new_full",
+        "fill_",
+        "zero_",
+        "view",
+        "reshape",
+        "_reshape",
+        "as_strided",
+        "expand",
+        "permute",
+        "transpose",
+        "t::",
+        "select",
+        "slice",
+        "narrow",
+        "squeeze",
+        "unsqueeze",
+        "unbind",
+        "split",
+        "chunk",
+        "diagonal",
+        "unfold",
+        "flatten",
+        "unflatten",
+        "alias",
+        "detach",
+        "contiguous",
+        "clone",
+        "copy_",
+        "_to_copy",
+        "to_",
+        "to::",
+        "type_as",
+        "item",
+        "_local_scalar_dense",
+        "resize_",
+        "set_",
+        "is_",
+        "size",
+        "stride",
+        "numel",
+        "movedim",
+    };
+    for (size_t i = 0; i < COUNT(heads); i++)
+        if (str_starts(name, str_from(heads[i])))
+            return true;
+    return false;
+}
+
+static bool starts_with_one(struct str name, const char *const *heads, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_starts(name, str_from(heads[i])))
+            return true;
+    return false;
+}
+
+static bool torch_name_allowed(struct str name)
+{
+    static const char *const open[] = {
+        "at::Tensor",         "at::detail::",     "at::internal::",     "at::globalContext",
+        "at::Context::",      "at::get_",         "at::in_parallel",    "at::set_num_threads",
+        "at::cuda::get",      "at::cuda::warp",   "at::cuda::is_",      "at::cuda::device_count",
+        "at::cuda::Stream",   "at::cuda::CUDA",   "at::cuda::detail::", "at::cuda::can",
+        "at::OptionalTensor", "at::indexing::",   "at::impl::",         "at::init_num_threads",
+        "at::toString",       "at::operator",     "at::namedinference", "at::Generator",
+        "at::RecordFunction", "at::has_internal", "at::get_overlap",    "at::ScalarType",
+    };
+    static const char *const closed[] = {
+        "c10::Dispatcher",  "c10::OperatorHandle", "c10::KernelFunction", "c10::SafeKernel",
+        "c10::BoxedKernel", "torch::Library",      "torch::jit",          "torch::nn",
+        "torch::inductor",  "torch::dynamo",       "torch::CppFunction",  "torch::executor",
+        "torch::stable",    "torch::aot",
+    };
+    if (str_starts(name, S("at::_ops::")))
+        return memory_operator(str_drop(name, strlen("at::_ops::")));
+    if (str_starts(name, S("at::")))
+        return starts_with_one(name, open, COUNT(open));
+    return !starts_with_one(name, closed, COUNT(closed));
+}
+
+bool torch_import_allowed(const char *symbol)
+{
+    char room[1024];
+    struct str s = str_from(symbol);
+    if (str_starts(s, S("Py")) || str_starts(s, S("_Py")) || str_starts(s, S("THP")) ||
+        str_eq(s, S("__libc_single_threaded")) || str_eq(s, S("__dynamic_cast")))
+        return true;
+    /* Types and tables of them are no code. */
+    if (str_starts(s, S("_ZT")) || !str_starts(s, S("_Z")))
+        return import_allowed(symbol);
+    return torch_name_allowed(nested_name(s, room, sizeof room));
+}
+
 bool library_allowed(const char *soname)
 {
     for (size_t i = 0; i < COUNT(libraries); i++)
@@ -188,7 +317,7 @@ static const char *text_at(struct arena *a, struct str file, const Elf64_Shdr *t
 }
 
 static const char *symbols_check(struct arena *a, struct str file, const Elf64_Shdr *dynsym,
-                                 const Elf64_Shdr *names_table)
+                                 const Elf64_Shdr *names_table, bool torch)
 {
     for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= dynsym->sh_size; at += sizeof(Elf64_Sym)) {
         Elf64_Sym sym;
@@ -199,14 +328,14 @@ static const char *symbols_check(struct arena *a, struct str file, const Elf64_S
         if (sym.st_shndx != SHN_UNDEF || sym.st_name == 0)
             continue;
         const char *name = text_at(a, file, names_table, sym.st_name);
-        if (name == NULL || !import_allowed(name))
+        if (name == NULL || !(torch ? torch_import_allowed(name) : import_allowed(name)))
             return name ? name : "a symbol without a name";
     }
     return NULL;
 }
 
 static const char *needed_check(struct arena *a, struct str file, const Elf64_Shdr *dynamic,
-                                const Elf64_Shdr *names_table)
+                                const Elf64_Shdr *names_table, bool torch)
 {
     for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic->sh_size; at += sizeof(Elf64_Dyn)) {
         Elf64_Dyn d;
@@ -217,14 +346,17 @@ static const char *needed_check(struct arena *a, struct str file, const Elf64_Sh
         if (d.d_tag != DT_NEEDED)
             continue;
         const char *name = text_at(a, file, names_table, d.d_un.d_val);
-        if (name == NULL || !library_allowed(name))
+        bool ours =
+            name != NULL && torch &&
+            (str_starts(str_from(name), S("libtorch")) || str_starts(str_from(name), S("libc10")));
+        if (name == NULL || (!ours && !library_allowed(name)))
             return name ? name : "a library without a name";
     }
     return NULL;
 }
 
-enum err_code imports_check(struct arena *a, const char *so_path, const char **ret_offender,
-                            struct err *err)
+enum err_code imports_check(struct arena *a, const char *so_path, bool torch,
+                            const char **ret_offender, struct err *err)
 {
     struct str file;
     Elf64_Ehdr head;
@@ -248,8 +380,8 @@ enum err_code imports_check(struct arena *a, const char *so_path, const char **r
             return err_raise(err, ERR_FORMAT, "the linker left a broken ELF file");
         memcpy(&link, p, sizeof link);
         seen = seen || s.sh_type == SHT_DYNSYM;
-        offender = s.sh_type == SHT_DYNSYM ? symbols_check(a, file, &s, &link)
-                                           : needed_check(a, file, &s, &link);
+        offender = s.sh_type == SHT_DYNSYM ? symbols_check(a, file, &s, &link, torch)
+                                           : needed_check(a, file, &s, &link, torch);
     }
     if (!seen)
         return err_raise(err, ERR_FORMAT, "the linker left a file without symbols");

@@ -9,12 +9,15 @@
 #include "core/err.h"
 #include "core/str.h"
 
-/* *ret_offender: the first symbol or library that is not allowed, NULL when none. */
+/* torch: an extension for Python and PyTorch, which may want more, but none of PyTorch's own
+ * operators beyond memory. *ret_offender: the first symbol or library that is not allowed, NULL
+ * when none. */
 MUST_USE
-enum err_code imports_check(struct arena *a, const char *so_path, const char **ret_offender,
-                            struct err *err);
+enum err_code imports_check(struct arena *a, const char *so_path, bool torch,
+                            const char **ret_offender, struct err *err);
 
 bool import_allowed(const char *symbol);
 bool library_allowed(const char *soname);
+bool torch_import_allowed(const char *symbol); /* in its place for extensions */
 
 #endif

@@ -60,7 +60,9 @@ bool toolchain_cuda(const struct toolchain *t)
 
 void toolchain_find(struct arena *a, const char *python_site, struct toolchain *ret)
 {
-    *ret = (struct toolchain){ .gcc = proc_find(a, "gcc"), .nvcc = find_nvcc(a, python_site) };
+    *ret = (struct toolchain){ .gcc = proc_find(a, "gcc"),
+                               .gxx = proc_find(a, "g++"),
+                               .nvcc = find_nvcc(a, python_site) };
     if (ret->nvcc != NULL) {
         own_mem char *real = realpath(ret->nvcc, NULL);
         struct str path = str_from(real ? real : ret->nvcc);

@@ -58,7 +58,7 @@ static enum err_code build_trusted(struct exam *x, const char *name, const char 
     struct candidate c = { .target = x->cfg.target, .author = "exam", .n_files = 1 };
     c.file[0] = (struct source_file){ name, str_from(text) };
     candidate_seal(&c);
-    struct build_request req = { &c, &x->tools, x->arch, 180000 };
+    struct build_request req = { &c, &x->tools, x->arch, 180000, NULL };
     struct build_result b;
     if (build_run(&x->arena, &req, &b, err) != OK)
         return err->code;
@@ -93,7 +93,25 @@ static bool may_bind(const struct exam *x, int rung)
     return x->cfg.target == TARGET_CPU && rung == 1 && x->cfg.threads == allowed_cores();
 }
 
-static enum err_code start_runner(struct exam *x, struct runner **ret, struct err *err)
+enum err_code exam_fork_server(struct exam *x, struct err *err)
+{
+    const char *const *folder, *share = NULL;
+    struct fork_server_config cfg = { x->cfg.python, x->cfg.target, x->cfg.threads, x->bound,
+                                      x->task.source };
+    if (x->fork != NULL)
+        return OK;
+    if (share_dir(&x->arena, &share, err) != OK)
+        return err->code;
+    size_t n = worker_folders(x->worker, &folder);
+    x->n_fork_folders = 0;
+    for (size_t i = 0; i < n && i + 1 < FORK_FOLDERS_MAX; i++)
+        x->fork_folder[x->n_fork_folders++] = str_z(&x->arena, str_from(folder[i]));
+    x->fork_folder[x->n_fork_folders++] = path_join(&x->arena, share, "py");
+    return fork_server_open(&cfg, &x->fork, err);
+}
+
+static enum err_code start_runner(struct exam *x, enum contract contract, struct runner **ret,
+                                  struct err *err)
 {
     struct runner_config cfg = { .target = x->cfg.target,
                                  .threads = x->cfg.threads,
@@ -109,26 +127,45 @@ static enum err_code start_runner(struct exam *x, struct runner **ret, struct er
                                  .n_slabs = SLABS,
                                  .plan_fd = x->plan_fd,
                                  .plan_bytes = x->plan_bytes };
-    return runner_start(&cfg, ret, err);
+    if (contract == CONTRACT_NATIVE)
+        return runner_start(&cfg, ret, err);
+    if (exam_fork_server(x, err) != OK)
+        return err->code;
+    cfg.fork_server = fork_server_socket(x->fork);
+    cfg.folder = x->fork_folder;
+    cfg.n_folders = x->n_fork_folders;
+    if (runner_start(&cfg, ret, err) == OK)
+        return OK;
+    const char *words = fork_server_last_words(x->fork);
+    if (words[0] == '\0')
+        return err->code;
+    err_raise(err, ERR_MISSING, "the fork server ended: %s", words);
+    fork_server_close(x->fork);
+    x->fork = NULL;
+    return err->code;
 }
 
-enum err_code exam_runner(struct exam *x, struct runner **ret, struct err *err)
+enum err_code exam_runner(struct exam *x, enum contract contract, struct runner **ret,
+                          struct err *err)
 {
-    if (x->n_pool == 0)
-        return start_runner(x, ret, err);
-    *ret = x->pool[0]; /* the one that had most time to come up */
-    memmove(x->pool, x->pool + 1, (size_t)--x->n_pool * sizeof *x->pool);
+    int *n = &x->pool[contract].n;
+    struct runner **v = x->pool[contract].v;
+    if (*n == 0)
+        return start_runner(x, contract, ret, err);
+    *ret = v[0]; /* the one that had most time to come up */
+    memmove(v, v + 1, (size_t)-- * n * sizeof *v);
     return OK;
 }
 
-enum err_code exam_refill(struct exam *x, struct err *err)
+enum err_code exam_refill(struct exam *x, enum contract contract, struct err *err)
 {
-    if (x->n_pool >= POOL_LEAST)
+    int *n = &x->pool[contract].n;
+    if (*n >= POOL_LEAST)
         return OK;
-    while (x->n_pool < POOL_MAX) {
-        if (start_runner(x, &x->pool[x->n_pool], err) != OK)
+    while (*n < POOL_MAX) {
+        if (start_runner(x, contract, &x->pool[contract].v[*n], err) != OK)
             return err->code;
-        x->n_pool++;
+        ++*n;
     }
     return OK;
 }
@@ -328,13 +365,19 @@ static enum err_code open_steps(struct exam *x, struct err *err)
         return err->code;
     toolchain_find(&x->arena, worker_site(x->worker), &x->tools);
     find_libraries(x);
+    x->torch =
+        (struct torch_facts){ .site = str_z(&x->arena, str_from(worker_site(x->worker))),
+                              .include = str_z(&x->arena, str_from(worker_include(x->worker))),
+                              .version = str_z(&x->arena, str_from(json_string_value(
+                                                              json_object_get(x->hello, "torch")))),
+                              .cxx11_abi = json_is_true(json_object_get(x->hello, "cxx11_abi")) };
     if (build_both(x, err) != OK)
         return err->code;
     if (exam_lock(x, HOLD_TOGETHER, err) != OK)
         return err->code;
     if (load(x, err) != OK)
         return err_within(err, "task '%s'", x->task.name);
-    if (bind_sets(x, err) != OK || exam_refill(x, err) != OK)
+    if (bind_sets(x, err) != OK || exam_refill(x, CONTRACT_NATIVE, err) != OK)
         return err->code;
     if (x->cfg.store != NULL && store_task_put(x->cfg.store, &x->task, err) != OK)
         return err->code;
@@ -371,8 +414,9 @@ enum err_code exam_open(const struct exam_config *cfg, const struct task *task, 
 
 static void drop_session(struct exam *x)
 {
-    while (x->n_pool > 0)
-        runner_destroy(x->pool[--x->n_pool]);
+    for (int c = 0; c < CONTRACTS; c++)
+        while (x->pool[c].n > 0)
+            runner_destroy(x->pool[c].v[--x->pool[c].n]);
     for (int i = 0; i < SLABS; i++) {
         own_fd_drop(&x->slab_fd[i]);
         x->slab_fd[i] = -1;
@@ -393,6 +437,7 @@ void exam_close(struct exam *x)
     if (x == NULL)
         return;
     drop_session(x);
+    fork_server_close(x->fork);
     own_fd_drop(&x->lock_fd);
     arena_fini(&x->arena);
     free(x);

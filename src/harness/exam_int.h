@@ -3,6 +3,7 @@
 #define HARNESS_EXAM_INT_H
 
 #include "harness/exam.h"
+#include "harness/fork_server.h"
 #include "harness/runner.h"
 #include "harness/stats.h"
 #include "harness/worker.h"
@@ -11,6 +12,7 @@
 #define SLABS 2
 #define POOL_MAX 4
 #define POOL_LEAST 2 /* refilled when fewer wait: contexts that come up hold up a grading */
+#define FORK_FOLDERS_MAX 10
 #define FAMILIES_MAX 16
 #define PYTORCH_ARMS 7
 
@@ -35,6 +37,7 @@ struct exam {
     json_t *hello, *bind;
     struct signature sig;
     struct toolchain tools;
+    struct torch_facts torch;
     const char *arch, *device, *uuid, *versions; /* borrowed from hello */
     const char *library_path;
     char *family[FAMILIES_MAX];
@@ -43,8 +46,13 @@ struct exam {
     uint64_t slab_bytes[SLABS], plan_bytes;
     bool slab_vmm[SLABS];
     int n_sets;
-    struct runner *pool[POOL_MAX];
-    int n_pool;
+    struct fork_server *fork; /* once a torch candidate was graded */
+    const char *fork_folder[FORK_FOLDERS_MAX];
+    size_t n_fork_folders;
+    struct {
+        struct runner *v[POOL_MAX];
+        int n;
+    } pool[CONTRACTS];
     double eager_us;                               /* rough, from load */
     double overhead_worker_us, overhead_runner_us; /* of a window: exam.md 4, h */
     double bandwidth;                              /* bytes a second of a large copy */
@@ -56,6 +64,12 @@ struct exam {
     bool bound; /* cpu: threads have a core each */
     int lock_fd;
     const char *noop_so, *spin_so;
+};
+
+/* What was built. */
+struct program {
+    const char *so_path; /* NULL: nothing */
+    enum contract contract;
 };
 
 /* ---- exam.c ---- */
@@ -75,9 +89,13 @@ enum err_code exam_refuse_mps(const char *dir, struct err *err);
 MUST_USE
 enum err_code exam_revive(struct exam *x, struct err *err); /* after the worker died */
 MUST_USE
-enum err_code exam_runner(struct exam *x, struct runner **ret, struct err *err);
+enum err_code exam_runner(struct exam *x, enum contract contract, struct runner **ret,
+                          struct err *err);
+/* Outside windows only. */
 MUST_USE
-enum err_code exam_refill(struct exam *x, struct err *err); /* outside windows only */
+enum err_code exam_refill(struct exam *x, enum contract contract, struct err *err);
+MUST_USE
+enum err_code exam_fork_server(struct exam *x, struct err *err); /* start it, once */
 
 /* ---- window.c ---- */
 
@@ -144,11 +162,11 @@ enum err_code baseline_prepare(struct exam *x, struct pytorch_arm *arm, bool *re
 /* The published workdir's clock, beside the one that pays: fills v->kernels_us or a note why not.
  */
 MUST_USE
-enum err_code kernels_sum(struct exam *x, const char *so_path, struct verdict *v, struct err *err);
+enum err_code kernels_sum(struct exam *x, struct program p, struct verdict *v, struct err *err);
 
 /* ---- timing.c ---- */
 struct timed {
-    const char *so_path;
+    struct program program;
     struct runner *runner;          /* of a candidate that was verified in it */
     const struct rehearsal *played; /* instead of both, or NULL */
 };

@@ -64,7 +64,7 @@ static enum err_code machine_well(struct exam *x, bool *ret, struct err *err)
     enum step step;
     double ms;
     int64_t keep;
-    if (exam_runner(x, &r, err) != OK)
+    if (exam_runner(x, CONTRACT_NATIVE, &r, err) != OK)
         return err->code;
     enum err_code code = candidate_load(r, x->noop_so, &step, &reply, &ms, &keep, err);
     if (code == OK && !reply_failed(&reply)) {
@@ -89,8 +89,12 @@ static void blame(struct verdict *v, enum step step, const struct runner_reply *
         v->status = VERDICT_CRASHED;
         snprintf(v->reason, sizeof v->reason, "in %s: %s", step_text[step], r->how);
     } else {
-        v->status = VERDICT_CRASHED;
-        snprintf(v->reason, sizeof v->reason, "in %s: %s", step_text[step], r->msg.text);
+        /* A runner may say that of itself: it is no better off. */
+        bool removed =
+            v->contract == CONTRACT_TORCH && str_starts(str_from(r->msg.text), S("forbidden: "));
+        v->status = removed ? VERDICT_FORBIDDEN : VERDICT_CRASHED;
+        snprintf(v->reason, sizeof v->reason, "in %s: %s", step_text[step],
+                 r->msg.text + (removed ? 11 : 0));
     }
 }
 
@@ -117,6 +121,7 @@ static void fill_static(struct exam *x, const struct candidate *c, struct verdic
     char id[27];
     store_id(id);
     *v = (struct verdict){ .target = c->target,
+                           .contract = c->contract,
                            .preset = x->cfg.preset,
                            .against = x->cfg.against,
                            .precision = PREC_NONE,
@@ -156,7 +161,8 @@ static void fill_static(struct exam *x, const struct candidate *c, struct verdic
 static enum err_code build(struct exam *x, const struct candidate *c, struct verdict *v,
                            struct arena *a, const char **ret_so, struct err *err)
 {
-    struct build_request req = { c, &x->tools, x->arch, BUILD_MS };
+    struct build_request req = { c, &x->tools, x->arch, BUILD_MS,
+                                 c->contract == CONTRACT_TORCH ? &x->torch : NULL };
     struct build_result b;
     if (build_run(a, &req, &b, err) != OK)
         return err->code;
@@ -231,7 +237,7 @@ static enum err_code check(struct exam *x, const char *so, struct runner **r, st
     return OK;
 }
 
-static enum err_code check_and_time(struct exam *x, const char *so, struct runner **r,
+static enum err_code check_and_time(struct exam *x, struct program p, struct runner **r,
                                     const struct grade_options *opt, struct verdict *v,
                                     struct err *err)
 {
@@ -239,7 +245,7 @@ static enum err_code check_and_time(struct exam *x, const char *so, struct runne
     bool pass = false;
     if (exam_lock(x, HOLD_TOGETHER, err) != OK)
         return err->code;
-    enum err_code code = check(x, so, r, v, &pass, err);
+    enum err_code code = check(x, p.so_path, r, v, &pass, err);
     exam_unlock(x);
     if (code != OK || !pass || opt->until == GRADE_VERIFY)
         return code;
@@ -249,9 +255,9 @@ static enum err_code check_and_time(struct exam *x, const char *so, struct runne
         box_resume(runner_box(*r), err) != OK || exam_lock(x, HOLD_ALONE, err) != OK)
         return err->code;
     int64_t t0 = clock_ms();
-    code = timing_candidate(x, &(struct timed){ so, *r, NULL }, opt, v, &res, err);
+    code = timing_candidate(x, &(struct timed){ p, *r, NULL }, opt, v, &res, err);
     if (code == OK && opt->kernels && res.pass)
-        code = kernels_sum(x, so, v, err);
+        code = kernels_sum(x, p, v, err);
     if (code == OK)
         code = health(x, v, err);
     exam_unlock(x);
@@ -305,15 +311,15 @@ static bool well_without(struct exam *x)
 
 /* A machine that stumbles beside the same candidate twice, and not without it, is not at fault:
  * who takes all memory or never lets the device rest would get no verdict, else. */
-static enum err_code grade_fairly(struct exam *x, const char *so, const struct grade_options *opt,
+static enum err_code grade_fairly(struct exam *x, struct program p, const struct grade_options *opt,
                                   struct verdict *v, struct err *err)
 {
     const struct verdict fresh = *v;
     for (int tries = 0;; tries++) {
         struct runner *r = NULL;
-        if (exam_runner(x, &r, err) != OK)
+        if (exam_runner(x, p.contract, &r, err) != OK)
             return err->code;
-        enum err_code code = check_and_time(x, so, &r, opt, v, err);
+        enum err_code code = check_and_time(x, p, &r, opt, v, err);
         runner_destroy(r);
         if ((code != ERR_CUDA && code != ERR_TIMEOUT) || stop_asked() || !well_without(x))
             return code;
@@ -337,13 +343,17 @@ static enum err_code grade_once(struct exam *x, const struct candidate *c, const
 {
     own_arena tmp = { 0 };
     fill_static(x, c, v);
+    /* It comes up while the candidate is built. */
+    if (c->contract == CONTRACT_TORCH && opt->until != GRADE_COMPILE &&
+        exam_fork_server(x, err) != OK)
+        return err->code;
     if (so == NULL && (build(x, c, v, &tmp, &so, err) != OK || so == NULL))
         return err->code;
     if (opt->until == GRADE_COMPILE) {
         v->status = VERDICT_PASS;
         return OK;
     }
-    return grade_fairly(x, so, opt, v, err);
+    return grade_fairly(x, (struct program){ so, c->contract }, opt, v, err);
 }
 
 /* The worker died or the machine stumbled: what had been done is done again, once. */
@@ -362,7 +372,9 @@ enum err_code exam_grade_object(struct exam *x, const struct candidate *c, const
     if (code != OK)
         return code;
     reward(ret);
-    return exam_refill(x, err);
+    if (c->contract == CONTRACT_TORCH && x->fork == NULL) /* compiled only */
+        return OK;
+    return exam_refill(x, c->contract, err);
 }
 
 enum err_code exam_grade(struct exam *x, const struct candidate *c, const struct grade_options *opt,
@@ -386,8 +398,8 @@ enum err_code exam_rehearse(struct exam *x, const struct rehearsal *played,
     ret->status = VERDICT_PASS;
     if (baseline_all(x, err) != OK || exam_lock(x, HOLD_ALONE, err) != OK)
         return err->code;
-    enum err_code code =
-        timing_candidate(x, &(struct timed){ NULL, NULL, played }, opt, ret, &res, err);
+    enum err_code code = timing_candidate(
+        x, &(struct timed){ { NULL, CONTRACT_NATIVE }, NULL, played }, opt, ret, &res, err);
     exam_unlock(x);
     if (code == OK)
         reward(ret);

@@ -9,7 +9,7 @@
 #define ASK_MS 120000
 #define CALLS 10
 
-static enum err_code of_candidate(struct exam *x, const char *so_path, struct verdict *v,
+static enum err_code of_candidate(struct exam *x, struct program p, struct verdict *v,
                                   struct err *err)
 {
     struct runner *r = NULL;
@@ -17,9 +17,9 @@ static enum err_code of_candidate(struct exam *x, const char *so_path, struct ve
     enum step step;
     double ms;
     int64_t keep;
-    if (exam_runner(x, &r, err) != OK)
+    if (exam_runner(x, p.contract, &r, err) != OK)
         return err->code;
-    enum err_code code = candidate_load(r, so_path, &step, &reply, &ms, &keep, err);
+    enum err_code code = candidate_load(r, p.so_path, &step, &reply, &ms, &keep, err);
     for (int i = 0; i < 2 && code == OK && !reply_failed(&reply); i++) { /* the first warms up */
         struct ca_msg go = { .op = CA_OP_GO, .a = CALLS, .b = 1 };
         for (int s = 0; s < CALLS; s++)
@@ -49,13 +49,13 @@ static enum err_code of_arm(struct exam *x, struct pytorch_arm *arm, double *ret
     return json_get_real(answer, "us", ret_us, err);
 }
 
-enum err_code kernels_sum(struct exam *x, const char *so_path, struct verdict *v, struct err *err)
+enum err_code kernels_sum(struct exam *x, struct program p, struct verdict *v, struct err *err)
 {
     if (x->cfg.target != TARGET_CUDA) {
         verdict_note(v, "sums of kernel times are of cuda: not taken");
         return OK;
     }
-    if (of_candidate(x, so_path, v, err) != OK ||
+    if (of_candidate(x, p, v, err) != OK ||
         of_arm(x, &x->arm[0], &v->kernels_us[ARM_EAGER], err) != OK ||
         of_arm(x, &x->arm[1], &v->kernels_us[ARM_COMPILE], err) != OK)
         return err_within(err, "sum kernel times");

@@ -15,6 +15,7 @@
 
 #define RUNNER_TMP ((int64_t)64 << 20)
 #define RUNNER_TASKS 512
+#define FOLDERS_MAX 12
 
 struct runner {
     struct box *box;
@@ -61,8 +62,11 @@ static enum err_code box_up(const struct runner_config *cfg, int theirs, struct 
         return err->code;
     const char *at = path_join(&tmp, program, "ca-runner");
     const char *root = cfg->cuda_root ? cfg->cuda_root : "/nonexistent";
-    const struct box_mount mounts[] = { { at, "/ca/ca-runner", false, false },
-                                        { root, NULL, false, true } };
+    struct box_mount mounts[FOLDERS_MAX + 2] = { { at, "/ca/ca-runner", false, false },
+                                                 { root, NULL, false, true } };
+    size_t n = str_starts(str_from(root), S("/usr/")) ? 1 : 2;
+    for (size_t i = 0; i < cfg->n_folders && n < COUNT(mounts); i++)
+        mounts[n++] = (struct box_mount){ cfg->folder[i], NULL, false, false };
     const char *argv[] = { "/ca/ca-runner", NULL };
     /* Left to a scheduler, the threads of a call of 5 ms may all run on one core until it ends. */
     const char *bind = cfg->bind ? "OMP_PROC_BIND=close" : NULL;
@@ -80,12 +84,12 @@ static enum err_code box_up(const struct runner_config *cfg, int theirs, struct 
         places,
         NULL
     };
-    bool mount_root = !str_starts(str_from(root), S("/usr/"));
     struct box_spec spec = { .role = BOX_RUNNER,
                              .argv = argv,
                              .env = env,
                              .mounts = mounts,
-                             .n_mounts = mount_root ? 2 : 1,
+                             .n_mounts = n,
+                             .fork_server = cfg->fork_server,
                              .gpu = cfg->target == TARGET_CUDA,
                              .channel_fd = theirs,
                              .stdin_fd = -1,

@@ -21,7 +21,11 @@ struct runner_config {
     int64_t mem_bytes;
     const char *library_path; /* folders of cudart and cublas outside /usr, ':' between, or "" */
     const char *cuda_root;    /* mounted when it lies outside /usr; may be NULL */
-    const int *slab_fd;       /* shared memory from the worker; borrowed */
+    /* torch: the socket of a fork server, and the folders of its python and of our own; else 0. */
+    int fork_server;
+    const char *const *folder;
+    size_t n_folders;
+    const int *slab_fd; /* shared memory from the worker; borrowed */
     const uint64_t *slab_bytes;
     const bool *slab_vmm;
     size_t n_slabs;

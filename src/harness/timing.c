@@ -215,7 +215,7 @@ static int choose_rivals(struct exam *x, struct verdict *v, struct rival rival[3
 }
 
 /* A fresh process with the candidate loaded; none where an arm is played. */
-static enum err_code fresh_runner(struct look *l, const char *so_path, struct runner **ret,
+static enum err_code fresh_runner(struct look *l, struct program p, struct runner **ret,
                                   struct err *err)
 {
     double ms;
@@ -223,8 +223,8 @@ static enum err_code fresh_runner(struct look *l, const char *so_path, struct ru
     *ret = NULL;
     if (l->played != NULL)
         return OK;
-    if (exam_runner(l->x, ret, err) != OK ||
-        candidate_load(*ret, so_path, &l->result->step, &l->result->reply, &ms, &keep, err) != OK)
+    if (exam_runner(l->x, p.contract, ret, err) != OK ||
+        candidate_load(*ret, p.so_path, &l->result->step, &l->result->reply, &ms, &keep, err) != OK)
         return err->code;
     l->result->pass = l->result->pass && !reply_failed(&l->result->reply);
     return OK;
@@ -243,7 +243,7 @@ static bool seen_enough(const struct look *l, const struct rival *rival, int n_r
     return clear || processes >= PROCESSES_CPU || clock_ms() >= l->until_ms;
 }
 
-static enum err_code paired(struct look *l, const char *so_path, struct rival *rival, int n_rivals,
+static enum err_code paired(struct look *l, struct program p, struct rival *rival, int n_rivals,
                             struct samples *all, int *ret_processes, struct err *err)
 {
     struct exam *x = l->x;
@@ -259,7 +259,7 @@ static enum err_code paired(struct look *l, const char *so_path, struct rival *r
     while (!failed(l) && !seen_enough(l, rival, n_rivals, *ret_processes)) {
         ++*ret_processes;
         struct runner *r = NULL;
-        enum err_code code = fresh_runner(l, so_path, &r, err);
+        enum err_code code = fresh_runner(l, p, &r, err);
         struct samples warmup = { 0 };
         if (code == OK && !failed(l))
             code = candidate_window(l, r, &warmup, err);
@@ -337,14 +337,14 @@ static void best_again(const struct exam *x, struct verdict *v)
 }
 
 /* `mine` becomes the candidate's windows that count, v's ratios and times those that do. */
-static enum err_code second_look(struct look *l, const char *so_path, struct rival *rival, int n,
+static enum err_code second_look(struct look *l, struct program p, struct rival *rival, int n,
                                  struct samples *mine, struct err *err)
 {
     struct exam *x = l->x;
     struct verdict *v = l->v;
     struct samples again = { 0 };
     int processes = 0;
-    if (paired(l, so_path, rival, n, &again, &processes, err) != OK || failed(l))
+    if (paired(l, p, rival, n, &again, &processes, err) != OK || failed(l))
         return err->code;
     verdict_note(v, "decided by %d paired windows in %d more processes", again.n, processes);
     if (x->cfg.target == TARGET_CPU) { /* whose speed drifts: only what ran side by side counts */
@@ -389,7 +389,7 @@ enum err_code timing_candidate(struct exam *x, const struct timed *what,
     struct arm_time t = stats_time(&mine);
     ratios(x, v, &t);
     int n = opt->quick || too_short(x) ? 0 : choose_rivals(x, v, rival);
-    if (n > 0 && (second_look(&l, what->so_path, rival, n, &mine, err) != OK || failed(&l)))
+    if (n > 0 && (second_look(&l, what->program, rival, n, &mine, err) != OK || failed(&l)))
         return err->code;
     t = stats_time(&mine);
     v->time_us[ARM_CANDIDATE] = t;

@@ -220,7 +220,7 @@ static enum err_code calibrate_runner(struct exam *x, struct err *err)
     double ms;
     int64_t keep;
     bool cuda = x->cfg.target == TARGET_CUDA;
-    if (exam_runner(x, &r, err) != OK)
+    if (exam_runner(x, CONTRACT_NATIVE, &r, err) != OK)
         return err->code;
     x->overhead_runner_us = 0;
     enum err_code code =

@@ -27,7 +27,7 @@ struct worker {
     int64_t next_id;
     const char *folder[FOLDERS_MAX]; /* of the python: prefixes, site-packages */
     size_t n_folders;
-    const char *site;
+    const char *site, *include;
 };
 
 static const char probe_script[] =
@@ -66,6 +66,7 @@ static enum err_code python_folders(struct worker *w, const char *python, struct
     json_array_foreach(folders, i, f)
     {
         const char *path = str_z(&w->arena, str_from(json_string_value(f)));
+        w->include = path; /* the last */
         bool known = !path_exists(path) || str_starts(str_from(path), S("/usr/")) ||
                      str_eq(str_from(path), S("/usr"));
         for (size_t k = 0; k < w->n_folders; k++)
@@ -183,6 +184,17 @@ void worker_close(struct worker *w)
 bool worker_alive(const struct worker *w)
 {
     return w != NULL && w->sock >= 0;
+}
+
+size_t worker_folders(const struct worker *w, const char *const **ret)
+{
+    *ret = w->folder;
+    return w->n_folders;
+}
+
+const char *worker_include(const struct worker *w)
+{
+    return w->include;
 }
 
 const char *worker_site(const struct worker *w)

@@ -42,6 +42,12 @@ MUST_USE
 enum err_code worker_ask(struct worker *w, const char *op, json_t *args, int64_t limit_ms,
                          struct worker_fds *fds, json_t **ret, struct err *err);
 
+/* The folders of its python outside /usr; live as long as w. */
+size_t worker_folders(const struct worker *w, const char *const **ret);
+
+/* The folder of Python.h; lives as long as w. */
+const char *worker_include(const struct worker *w);
+
 /* The folder of site-packages that holds torch, as the python said; lives as long as w. */
 const char *worker_site(const struct worker *w);
 

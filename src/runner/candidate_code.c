@@ -18,11 +18,25 @@ static void symbol(void *code, const char *name, void *slot)
     memcpy(slot, &p, sizeof p);
 }
 
+static void host_code(struct runner *r, struct ca_msg *m, int fd)
+{
+    if (r->host->code(fd) != 0) {
+        answer(m, CA_LOAD_FAILED, "%s", r->host->text);
+        return;
+    }
+    r->setup = r->host->setup;
+    r->forward = r->host->forward;
+}
+
 void runner_code(struct runner *r, struct ca_msg *m, int fd)
 {
     char path[32];
-    if (r->value == NULL || r->code != NULL || fd < 0) {
+    if (r->value == NULL || r->code != NULL || r->forward != NULL || fd < 0) {
         answer(m, CA_REFUSED, "code before its plan, or twice");
+        return;
+    }
+    if (r->host != NULL) {
+        host_code(r, m, fd);
         return;
     }
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -167,7 +181,10 @@ void runner_setup(struct runner *r, struct ca_msg *m)
     struct ca_call c = call_bare(r);
     int rc = r->setup ? r->setup(&c, &r->state) : 0;
     if (rc != 0) {
-        answer(m, CA_CALL_FAILED, "ca_setup returned %d", rc);
+        if (r->host != NULL)
+            answer(m, CA_CALL_FAILED, "%s", r->host->text);
+        else
+            answer(m, CA_CALL_FAILED, "ca_setup returned %d", rc);
         m->a = (uint64_t)rc;
         r->state = NULL; /* who fails frees what is its own */
     } else if (!device_failed(r, m, "ca_setup")) {
@@ -221,8 +238,11 @@ void runner_go(struct runner *r, struct ca_msg *m)
         vmm_event_record(r->end, r->stream);
     if (rc != 0) {
         int device = r->cuda ? vmm_synchronize() : 0;
-        answer(m, CA_CALL_FAILED, "ca_forward returned %d%s%s", rc, device ? ", device: " : "",
-               device ? vmm_error(device) : "");
+        if (r->host != NULL)
+            answer(m, CA_CALL_FAILED, "%s", r->host->text);
+        else
+            answer(m, CA_CALL_FAILED, "ca_forward returned %d%s%s", rc, device ? ", device: " : "",
+                   device ? vmm_error(device) : "");
         m->a = (uint64_t)rc;
     } else if (!device_failed(r, m, "ca_forward")) {
         m->a = span_ns(r, t0);

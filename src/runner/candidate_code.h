@@ -7,12 +7,23 @@
 #include "ca_runner.h"
 #include "device/vmm.h"
 
+/* Who runs a candidate that is no C: what comes in the place of its symbols. Each returns 0, or
+ * another number with a reason in `text`. Device work goes to the default stream. */
+struct runner_host {
+    int (*hello)(int threads, int device); /* after the context is live; device -1: cpu */
+    int (*code)(int fd);
+    int (*setup)(const struct ca_call *, void **state);
+    int (*forward)(const struct ca_call *);
+    char text[CA_TEXT_MAX];
+};
+
 struct slab {
     unsigned char *at;
     uint64_t bytes;
 };
 
 struct runner {
+    const struct runner_host *host; /* NULL: the candidate is a shared object of C */
     bool cuda, opened;
     int threads, device;
     vmm_stream stream;
@@ -46,6 +57,9 @@ void runner_code(struct runner *r, struct ca_msg *m, int fd);
 void runner_sizes(struct runner *r, struct ca_msg *m);
 void runner_setup(struct runner *r, struct ca_msg *m);
 void runner_go(struct runner *r, struct ca_msg *m);
+
+/* Answer what comes on CA_RUNNER_FD until its end; 0, or 1 when an answer could not be sent. */
+int runner_serve(const struct runner_host *host);
 
 /* Set status and text; text is cut at its room. */
 void answer(struct ca_msg *m, enum ca_status status, const char *fmt, ...)

@@ -24,7 +24,7 @@ void runner_hello(struct runner *r, struct ca_msg *m)
     r->cuda = m->b == 1;
     r->device = r->cuda ? (int)m->c : -1;
     int rc = r->cuda ? vmm_open(r->device) : 0;
-    if (r->cuda && rc == 0)
+    if (r->cuda && rc == 0 && r->host == NULL)
         rc = vmm_stream_create(&r->stream);
     if (r->cuda && rc == 0)
         rc = vmm_event_create(&r->begin);
@@ -34,6 +34,8 @@ void runner_hello(struct runner *r, struct ca_msg *m)
     if (rc != 0) {
         answer(m, CA_DEVICE_ERROR, "open the device: %s", vmm_error(rc));
         m->a = (uint64_t)rc;
+    } else if (r->host != NULL && r->host->hello(r->threads, r->device) != 0) {
+        answer(m, CA_DEVICE_ERROR, "%s", r->host->text);
     }
 }
 

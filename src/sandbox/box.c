@@ -50,6 +50,7 @@ static enum err_code start_at(int rung, const struct box_spec *spec, struct box 
         return err_sys(err, "allocate a box");
     *b = (struct box){ .magic = BOX_MAGIC,
                        .rung = rung,
+                       .warded = rung > 1 || spec->fork_server > 0,
                        .role = spec->role,
                        .mem_bytes = spec->mem_bytes,
                        .tmp_bytes = spec->tmp_bytes,
@@ -87,10 +88,10 @@ enum err_code box_start(const struct box_spec *spec, struct box **ret, struct er
     return start_at(facts.rung, spec, ret, err);
 }
 
-/* Rung 1: the first process of its namespace, all the others go with it. */
+/* Without a warden it is the first process of its namespace, all the others go with it. */
 void box_kill(const struct box *b)
 {
-    kill(b->pid, b->rung > 1 ? SIGTERM : SIGKILL);
+    kill(b->pid, b->warded ? SIGTERM : SIGKILL);
 }
 
 pid_t box_pid(const struct box *b)

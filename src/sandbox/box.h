@@ -69,6 +69,8 @@ struct box_spec {
     int tasks_max;      /* processes and threads together */
     int cpus_max;       /* it runs on so many of the processors that its starter may use, and cannot
                            choose others; 0: on all */
+    int fork_server;    /* the other end of a server's socket: the program is a fork of the server,
+                           argv and env are its own; no exec ever. 0: argv is exec'd */
 };
 
 struct box; /* opaque */
@@ -122,6 +124,20 @@ enum err_code box_wait(struct box *b, int64_t wall_ms, struct box_result *ret, s
 
 /* Kill whatever still runs, remove cgroups and mounts, free. NULL is fine. */
 void box_destroy(struct box *b);
+
+/* A fork server: a trusted process with much loaded and no secret ever held, whose forks become
+ * programs in boxes. Its starter adopts what it forks (box_adopt, once). The server:
+ *     while (box_fork_wait(socket) == 1) {
+ *         fork; in the child: fork again, and there channel = box_fork_enter(); ...
+ *         wait for the child, which ends at once; box_fork_drop();
+ *     }
+ * box_fork_enter returns in the boxed program only: its channel, -1 where the spec has none.
+ * One thread: the process must not have others when it forks. */
+MUST_USE
+enum err_code box_adopt(struct err *err);
+int box_fork_wait(int sock); /* 1: a request is here; 0: the other end is gone */
+int box_fork_enter(void);
+void box_fork_drop(void);
 
 /* Start, collect up to out_max bytes of each stream, wait, destroy. out_fd and
  * err_fd of the spec must be -1. Below rung 1 the output's `from`s are turned back into `at`s. */

@@ -16,7 +16,8 @@ struct box_limit {
 struct box {
     unsigned magic;
     int rung;
-    pid_t pid;     /* our child. Rung 1: the program, pid 1 inside; below: its warden */
+    pid_t pid;     /* our child: the program, pid 1 inside; or its warden */
+    bool warded;   /* below rung 1, and by a fork server */
     pid_t program; /* as seen from outside */
     int pid_fd;    /* owned */
     int proc_fd;   /* owned, below rung 1: keeps the entry in /proc that a rule is bound to */
@@ -98,7 +99,8 @@ int wall_abi(void); /* 0: the kernel has none */
 /* The spec, by its names outside, is all that the calling process can open from now on. */
 int wall_raise(const struct box_spec *spec, struct box_fault *f);
 
-/* ---- box_warden.c: below rung 1 somebody else must be pid 1 ---- */
+/* ---- box_warden.c: below rung 1 somebody else must be pid 1; a fork server's program has
+ * another parent than its starter ---- */
 
 /* In the launcher, before it forks the program. */
 void warden_prepare(void);
@@ -121,5 +123,24 @@ struct launch {
 };
 MUST_USE
 enum err_code launch(const struct box_spec *spec, struct launch *l, struct err *err);
+
+/* What a launcher has to do. */
+struct plan {
+    const struct box_spec *spec;
+    const struct box_limit *limit;
+    int rung;
+    bool root, forked;
+    uid_t uid;
+    int64_t tasks_max; /* of the uid, where it is the box's alone; 0: no limit */
+    int report;        /* write end, close-on-exec */
+};
+/* In a fork of the server whose parent is `owner`; returns in the program, boxed. */
+void launch_forked(struct plan *p, pid_t owner);
+
+/* ---- box_fork.c ---- */
+
+/* Hand the plan and its descriptors to spec->fork_server. */
+MUST_USE
+enum err_code fork_ask(const struct plan *p, struct err *err);
 
 #endif

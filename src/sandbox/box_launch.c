@@ -13,6 +13,11 @@
  *   program   cgroup; as real root: drop to an unprivileged uid; limits, no_new_privs, the
  *             wall (rung 2), filter, exec
  *
+ * By a fork server (box_fork.c), on every rung:
+ *   launcher  a fork of the server that became our child; the steps of its rung; forks the
+ *             program; stays as its warden
+ *   program   the same steps, no exec: it goes on in the server's code
+ *
  * Between fork and exec nothing is freed and every failure travels to the parent over
  * a close-on-exec pipe.
  */
@@ -40,18 +45,9 @@
     (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS)
 #define FD_PARK 200 /* descriptors wait here while 0-3 are laid out */
 
-struct plan {
-    const struct box_spec *spec;
-    const struct box_limit *limit;
-    int rung;
-    bool root;
-    uid_t uid;
-    int64_t tasks_max; /* of the uid, where it is the box's alone; 0: no limit */
-    int report;        /* write end, close-on-exec */
-};
-
 struct hello {
-    pid_t pid; /* of the program, as the launcher sees it */
+    pid_t pid;      /* of the program, as the launcher sees it */
+    pid_t launcher; /* where it stays as a warden */
     struct box_fault fault;
 };
 
@@ -132,7 +128,16 @@ static int hold_processors(int most, struct box_fault *f)
     return sched_setaffinity(0, sizeof held, &held) == 0 ? 0 : fault(f, "hold the processors");
 }
 
-/* 0, 1, 2 and 3 as the spec wants them; everything else goes at exec. */
+/* What is not laid out: goes at exec, or now where there is none. */
+static int close_rest(const struct plan *p, unsigned first, int report)
+{
+    if (!p->forked)
+        return (int)syscall(SYS_close_range, first, ~0u, CLOSE_RANGE_CLOEXEC);
+    return (int)(syscall(SYS_close_range, first, (unsigned)report - 1, 0) |
+                 syscall(SYS_close_range, (unsigned)report + 1, ~0u, 0));
+}
+
+/* 0, 1, 2 and 3 as the spec wants them. */
 static int lay_descriptors(const struct plan *p, struct box_fault *f)
 {
     const struct box_spec *s = p->spec;
@@ -152,7 +157,7 @@ static int lay_descriptors(const struct plan *p, struct box_fault *f)
         if ((want[i] >= 0 || i < 3) && dup2(FD_PARK + i, i) < 0)
             return fault(f, "lay descriptor %d", i);
     unsigned first = s->channel_fd >= 0 ? 4 : 3;
-    if (syscall(SYS_close_range, first, ~0u, CLOSE_RANGE_CLOEXEC) != 0)
+    if (close_rest(p, first, report) != 0)
         return fault(f, "close the rest (Linux 5.11 is the least)");
     return report;
 }
@@ -200,8 +205,8 @@ static int drop_capabilities(struct box_fault *f)
     return syscall(SYS_capset, &head, none) == 0 ? 0 : fault(f, "give up capabilities");
 }
 
-/* The last steps, on every rung. */
-static _Noreturn void become(struct plan *p)
+/* The last steps, on every rung. exec_path: the only program that may be exec'd, or NULL. */
+static void settle(struct plan *p, const char *exec_path)
 {
     struct box_fault f = { 0 };
     const struct box_spec *s = p->spec;
@@ -214,41 +219,58 @@ static _Noreturn void become(struct plan *p)
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    const char *path = secret_path(s->argv[0], &f);
-    if (path == NULL || set_limits(p, &f) != 0 || hold_processors(s->cpus_max, &f) != 0)
+    if (set_limits(p, &f) != 0 || hold_processors(s->cpus_max, &f) != 0)
         give_up(p, &f);
-    drop_bounds(); /* the exec below drops the rest */
-    if (p->rung > 1 && drop_capabilities(&f) != 0)
+    drop_bounds(); /* an exec drops the rest on rung 1 */
+    if ((p->rung > 1 || p->forked) && drop_capabilities(&f) != 0)
         give_up(p, &f);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         fail(p, "give up new privileges");
     if (p->rung == 2 && wall_raise(s, &f) != 0)
         give_up(p, &f);
-    if (filter_load(s, p->rung, path, &f) != 0)
+    if (filter_load(s, p->rung, exec_path, &f) != 0)
         give_up(p, &f);
+}
+
+static _Noreturn void become(struct plan *p)
+{
+    struct box_fault f = { 0 };
+    const struct box_spec *s = p->spec;
+    const char *path = secret_path(s->argv[0], &f);
+    if (path == NULL)
+        give_up(p, &f);
+    settle(p, path);
     execve(path, (char *const *)(uintptr_t)s->argv, (char *const *)(uintptr_t)s->env);
     fault(&f, "start '%s'", s->argv[0]);
     give_up(p, &f);
 }
 
-static _Noreturn void program(struct plan *p)
+static void lay(struct plan *p)
+{
+    struct box_fault f = { 0 };
+    int report = lay_descriptors(p, &f);
+    if (report < 0)
+        give_up(p, &f);
+    p->report = report;
+}
+
+/* Pid 1 of its namespaces. */
+static void move_in(struct plan *p)
 {
     struct box_fault f = { 0 };
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         fail(p, "die with the parent");
     setsid();
-    int report = mounts_enter(&f) == 0 ? lay_descriptors(p, &f) : -1;
-    if (report < 0)
+    if (mounts_enter(&f) != 0)
         give_up(p, &f);
-    p->report = report;
-    become(p);
+    lay(p);
 }
 
-static _Noreturn void launcher(struct plan *p)
+/* Out of the machine's namespaces; the next child is pid 1 of new ones. */
+static void leave_namespaces(struct plan *p)
 {
     struct box_fault f = { 0 };
     gid_t gid = p->root ? p->uid : getgid();
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (limit_enter(p->limit) != 0)
         fail(p, "enter the cgroup");
     if (p->root) {
@@ -263,35 +285,40 @@ static _Noreturn void launcher(struct plan *p)
         give_up(p, &f);
     if (!p->root && mounts_build(p->spec, p->uid, &f) != 0)
         give_up(p, &f);
+}
+
+static _Noreturn void launcher(struct plan *p)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    leave_namespaces(p);
     long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
     if (pid < 0)
         fail(p, "start the first process of the box");
-    if (pid == 0)
-        program(p);
+    if (pid == 0) {
+        move_in(p);
+        become(p);
+    }
     struct hello h = { .pid = (pid_t)pid };
     _exit(write(p->report, &h, sizeof h) == (ssize_t)sizeof h ? 0 : 121);
 }
 
-static _Noreturn void program_in_company(struct plan *p, pid_t warden)
+static void move_in_company(struct plan *p, pid_t warden)
 {
     struct box_fault f = { 0 };
     setsid();
     if (limit_enter(p->limit) != 0)
         fail(p, "enter the cgroup");
-    int report = lay_descriptors(p, &f);
-    if (report < 0)
-        give_up(p, &f);
-    p->report = report;
+    lay(p);
     drop_bounds(); /* while we may */
     if (p->root && become_unprivileged(p->uid, &f) != 0)
         give_up(p, &f);
     /* After the change of uid, which would clear it. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != warden)
         fail(p, "die with the warden");
-    become(p);
 }
 
-static _Noreturn void launcher_in_company(struct plan *p, pid_t owner)
+/* Forks the program and stays as its warden; returns in the program. */
+static void stay(struct plan *p, pid_t owner)
 {
     pid_t warden = getpid();
     warden_prepare();
@@ -301,12 +328,29 @@ static _Noreturn void launcher_in_company(struct plan *p, pid_t owner)
     pid_t pid = fork();
     if (pid < 0)
         fail(p, "start the first process of the box");
-    if (pid == 0)
-        program_in_company(p, warden);
-    struct hello h = { .pid = pid };
+    if (pid == 0) {
+        if (p->rung == 1)
+            move_in(p);
+        else
+            move_in_company(p, warden);
+        return;
+    }
+    struct hello h = { .pid = pid, .launcher = warden };
     if (write(p->report, &h, sizeof h) != (ssize_t)sizeof h)
         kill(pid, SIGKILL);
     warden_main(pid);
+}
+
+void launch_forked(struct plan *p, pid_t owner)
+{
+    if (p->rung == 1)
+        leave_namespaces(p);
+    stay(p, owner);
+    settle(p, NULL);
+    /* As after an exec: what is below /proc/self belongs to itself. */
+    if (prctl(PR_SET_DUMPABLE, 1) != 0)
+        fail(p, "stay dumpable");
+    close(p->report);
 }
 
 /* The folders on the way to `path` that others than their owner may not pass. */
@@ -342,7 +386,7 @@ static enum err_code refused(const struct box_fault *f, struct err *err)
 }
 
 /* The launcher's hello, then either the end of the pipe (exec worked) or a fault. */
-static enum err_code hear(int fd, pid_t *ret_program, struct err *err)
+static enum err_code hear(int fd, struct launch *l, struct err *err)
 {
     struct hello h;
     for (;;) {
@@ -357,9 +401,11 @@ static enum err_code hear(int fd, pid_t *ret_program, struct err *err)
             h.fault.step[sizeof h.fault.step - 1] = '\0';
             return refused(&h.fault, err);
         }
-        *ret_program = h.pid;
+        l->program = h.pid;
+        if (h.launcher > 0)
+            l->pid = h.launcher;
     }
-    if (*ret_program <= 0)
+    if (l->program <= 0)
         return err_raise(err, ERR_SYSTEM, "start a box: the launcher died");
     return OK;
 }
@@ -389,21 +435,32 @@ enum err_code launch(const struct box_spec *spec, struct launch *l, struct err *
                       .rung = l->rung,
                       .root = geteuid() == 0,
                       .uid = l->uid,
+                      .forked = spec->fork_server > 0,
                       .report = fd[1] };
     p.tasks_max = tasks_allowed(spec, p.root);
+    own_fd report = fd[0];
+    if (p.forked) {
+        enum err_code code = fork_ask(&p, err);
+        close(fd[1]);
+        code = code == OK ? hear(report, l, err) : code;
+        if (code != OK && l->pid > 0)
+            await(l->pid);
+        return code;
+    }
     pid_t owner = getpid(), child = fork();
     if (child == 0) {
-        if (p.rung > 1)
-            launcher_in_company(&p, owner);
+        if (p.rung > 1) {
+            stay(&p, owner);
+            become(&p);
+        }
         launcher(&p);
     }
     int saved = errno;
     close(fd[1]);
-    own_fd report = fd[0];
     errno = saved;
     if (child < 0)
         return err_sys(err, "fork");
-    enum err_code code = hear(report, &l->program, err);
+    enum err_code code = hear(report, l, err);
     l->pid = p.rung > 1 ? child : l->program;
     if (p.rung == 1 || code != OK)
         await(child);

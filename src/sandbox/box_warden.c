@@ -90,6 +90,8 @@ _Noreturn void warden_main(pid_t program)
         int status;
         int got = sigwaitinfo(&set, NULL);
         if (got == SIGTERM) {
+            /* Where its namespaces are its own, /proc need not show it, and nothing outlives it. */
+            kill(program, SIGKILL);
             end_all();
             end_as(SIGKILL); /* as a wait status: killed by it */
         }

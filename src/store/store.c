@@ -19,9 +19,8 @@ enum query { TASK_PUT, CANDIDATE_PUT, VERDICT_PUT, BASELINE_PUT, BASELINE_GET, R
 static const char *const queries[N_QUERIES] = {
     [TASK_PUT] = "INSERT INTO task(hash, name, source) VALUES(?, ?, ?) "
                  "ON CONFLICT(hash) DO NOTHING",
-    [CANDIDATE_PUT] =
-        "INSERT INTO candidate(hash, task, contract, files) VALUES(?, ?, 'native', ?) "
-        "ON CONFLICT(hash, task) DO NOTHING",
+    [CANDIDATE_PUT] = "INSERT INTO candidate(hash, task, contract, files) VALUES(?, ?, ?, ?) "
+                      "ON CONFLICT(hash, task) DO NOTHING",
     [VERDICT_PUT] = "INSERT INTO verdict(id, task, candidate, device, json, at) "
                     "VALUES(?, ?, ?, ?, ?, ?)",
     [BASELINE_PUT] = "INSERT INTO baseline(task, device, versions, arm, time, at) "
@@ -223,7 +222,7 @@ enum err_code store_candidate_put(struct store *s, const struct candidate *c, co
     for (size_t i = 0; i < c->n_files; i++)
         json_array_append_new(json_object_get(top, "files"), file_json(&tmp, &c->file[i]));
     own_mem char *files = json_dumps(top, JSON_COMPACT);
-    const char *text[] = { c->hash, task_hash, files };
+    const char *text[] = { c->hash, task_hash, contract_name(c->contract), files };
     if (files == NULL)
         return err_raise(err, ERR_SYSTEM, "store: no memory for a candidate");
     return query_write(s, CANDIDATE_PUT, text, COUNT(text), -1, err);

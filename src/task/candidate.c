@@ -15,6 +15,15 @@ const char *target_name(enum target t)
     return target_names[t];
 }
 
+static const char *const contract_names[] = {
+    [CONTRACT_NATIVE] = "native", [CONTRACT_TORCH] = "torch"
+};
+
+const char *contract_name(enum contract c)
+{
+    return contract_names[c];
+}
+
 static int by_name(const void *a, const void *b)
 {
     const struct source_file *x = a, *y = b;
@@ -24,9 +33,11 @@ static int by_name(const void *a, const void *b)
 void candidate_seal(struct candidate *c)
 {
     qsort(c->file, c->n_files, sizeof c->file[0], by_name);
-    struct str part[1 + 2 * CANDIDATE_FILES_MAX];
+    struct str part[2 + 2 * CANDIDATE_FILES_MAX];
     size_t n = 0;
     part[n++] = str_from(target_name(c->target));
+    if (c->contract != CONTRACT_NATIVE)
+        part[n++] = str_from(contract_name(c->contract));
     for (size_t i = 0; i < c->n_files; i++) {
         part[n++] = str_from(c->file[i].name);
         part[n++] = c->file[i].text;
@@ -34,12 +45,16 @@ void candidate_seal(struct candidate *c)
     hash_parts(part, n, c->hash);
 }
 
-static bool ending_fits(struct str name, enum target target)
+static bool ending_fits(struct str name, const struct candidate *c)
 {
-    static const char *const endings[] = { ".c", ".h", ".cu", ".cuh" };
-    size_t n = target == TARGET_CUDA ? COUNT(endings) : 2;
-    for (size_t i = 0; i < n; i++)
-        if (str_ends(name, str_from(endings[i])))
+    static const struct {
+        const char *ending;
+        bool cuda, torch;
+    } row[] = { { ".c", false, false },  { ".h", false, false },  { ".cu", true, false },
+                { ".cuh", true, false }, { ".cpp", false, true }, { ".hpp", false, true } };
+    for (size_t i = 0; i < COUNT(row); i++)
+        if (str_ends(name, str_from(row[i].ending)) && (!row[i].cuda || c->target == TARGET_CUDA) &&
+            (!row[i].torch || c->contract == CONTRACT_TORCH))
             return true;
     return false;
 }
@@ -110,25 +125,38 @@ static void dir_drop(DIR **d)
         closedir(*d);
 }
 
-static enum err_code folder_open(const char *path, DIR **ret, struct err *err)
+/* kernels/ below the folder `top`, or the folder itself. */
+static enum err_code kernels_open(const char *path, int top, DIR **ret, struct err *err)
 {
-    own_fd top = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (top < 0) {
-        err_sys(err, "open folder '%s'", path);
-        return err_hint(err, "a work folder holds kernels/ with the candidate's sources");
-    }
     own_fd fd = openat(top, "kernels", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
         return err_raise(err, ERR_FORMAT, "'%s/kernels' is a link or a file, wanted a folder",
                          path);
-    if (fd < 0 && errno != ENOENT)
-        return err_sys(err, "open '%s/kernels'", path);
+    if (fd < 0 && errno == ENOENT)
+        fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        fd = own_fd_take(&top);
+        return err_sys(err, "open '%s/kernels'", path);
     *ret = fdopendir(fd);
     if (*ret == NULL)
         return err_sys(err, "read folder '%s'", path);
     own_fd_take(&fd);
+    return OK;
+}
+
+static enum err_code sources_read(struct arena *a, const char *dir, DIR *d, struct candidate *c,
+                                  struct err *err)
+{
+    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+        /* Hidden files are an editor's business, other endings belong to no compiler. */
+        if (e->d_name[0] == '.' || !ending_fits(str_from(e->d_name), c))
+            continue;
+        if (c->n_files == CANDIDATE_FILES_MAX)
+            return err_raise(err, ERR_LIMIT, "'%s' has more than %d source files", dir,
+                             CANDIDATE_FILES_MAX);
+        if (source_read(a, dirfd(d), e->d_name, &c->file[c->n_files], err) != OK)
+            return err_within(err, "candidate in '%s'", dir);
+        c->n_files++;
+    }
     return OK;
 }
 
@@ -137,19 +165,18 @@ enum err_code candidate_read(struct arena *a, const char *dir, enum target targe
 {
     __attribute__((cleanup(dir_drop))) DIR *d = NULL;
     struct candidate c = { .target = target, .author = "hand" };
-    if (folder_open(dir, &d, err) != OK)
-        return err->code;
-    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
-        /* Hidden files are an editor's business, other endings belong to no compiler. */
-        if (e->d_name[0] == '.' || !ending_fits(str_from(e->d_name), target))
-            continue;
-        if (c.n_files == CANDIDATE_FILES_MAX)
-            return err_raise(err, ERR_LIMIT, "'%s' has more than %d source files", dir,
-                             CANDIDATE_FILES_MAX);
-        if (source_read(a, dirfd(d), e->d_name, &c.file[c.n_files], err) != OK)
-            return err_within(err, "candidate in '%s'", dir);
-        c.n_files++;
+    own_fd top = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0) {
+        err_sys(err, "open folder '%s'", dir);
+        return err_hint(err, "a work folder holds kernels/ with the candidate's sources");
     }
+    if (faccessat(top, MODEL_NEW, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+        c.contract = CONTRACT_TORCH;
+        if (source_read(a, top, MODEL_NEW, &c.file[c.n_files++], err) != OK)
+            return err_within(err, "candidate in '%s'", dir);
+    }
+    if (kernels_open(dir, top, &d, err) != OK || sources_read(a, dir, d, &c, err) != OK)
+        return err->code;
     if (c.n_files == 0) {
         err_raise(err, ERR_FORMAT, "no %s source in '%s'", target_name(target), dir);
         return err_hint(err, "put %s into its kernels/ folder",

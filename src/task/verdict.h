@@ -78,6 +78,7 @@ struct verdict {
     char task_hash[HASH_HEX], task_name[128];
     char candidate_hash[HASH_HEX];
     char author[32];
+    enum contract contract;
     enum target target;
     enum verdict_status status;
     char reason[512];

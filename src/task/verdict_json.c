@@ -44,6 +44,11 @@ static const char *against_at(int i)
     return i == AGAINST_BEST ? "best" : "paper";
 }
 
+static const char *contract_at(int i)
+{
+    return contract_name((enum contract)i);
+}
+
 static const char *target_at(int i)
 {
     return target_name((enum target)i);
@@ -88,6 +93,7 @@ static const struct member members[] = {
     TEXT("task", "hash", task_hash),
     TEXT("task", "name", task_name),
     TEXT("candidate", "hash", candidate_hash),
+    ENUM("candidate", "contract", contract, contract_at, CONTRACTS),
     ENUM("candidate", "target", target, target_at, TARGET_CPU + 1),
     TEXT("candidate", "author", author),
     ENUM("", "status", status, status_at, VERDICT_UNDECIDED + 1),
@@ -266,8 +272,6 @@ json_t *verdict_json(const struct verdict *v)
         if (m->at == offsetof(struct verdict, time_us[ARM_BEST]) &&
             v->time_us[ARM_BEST].windows > 0)
             json_object_set_new(json_object_get(into, m->key), "name", text_json(v->best_name));
-        if (m->at == offsetof(struct verdict, candidate_hash))
-            json_object_set_new(into, "contract", json_string("native"));
         if (m->at == offsetof(struct verdict, rel_l2))
             json_object_set_new(top, "checks", checks_json(v));
     }

@@ -124,8 +124,9 @@ void verdict_print(const struct verdict *v, struct buf *b)
 {
     buf_addf(b, "%s%s%s\n", verdict_status_name(v->status), v->reason[0] ? ": " : "", v->reason);
     build_log_print(v->build_log, b);
-    buf_addf(b, "  %-11s %s, %s candidate %.8s by %s\n", "task", v->task_name,
-             target_name(v->target), v->candidate_hash, v->author[0] ? v->author : "unknown");
+    buf_addf(b, "  %-11s %s, %s%s candidate %.8s by %s\n", "task", v->task_name,
+             target_name(v->target), v->contract == CONTRACT_TORCH ? " torch" : "",
+             v->candidate_hash, v->author[0] ? v->author : "unknown");
     checks_print(v, b);
     if (v->n_checks > 0 && v->precision == PREC_NONE)
         buf_addf(b, "  %-11s none: %d checks, tolerance %.2g (%s)\n", "precision", v->n_checks,

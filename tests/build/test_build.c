@@ -247,7 +247,7 @@ static void examples_of_the_contract(void **state)
     struct candidate c = { .target = TARGET_CUDA, .n_files = 1 };
     c.file[0] = (struct source_file){ "example.cu", block_of(text, "cuda") };
     candidate_seal(&c);
-    struct build_request req = { &c, &tools, "90a", LIMIT_MS };
+    struct build_request req = { &c, &tools, "90a", LIMIT_MS, NULL };
     struct build_result r = { 0 };
     if (tools.nvcc == NULL)
         print_message("no nvcc: the cuda example is not built\n");

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)
         return 0;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (imports_check(&a, path, &offender, &err) != OK && err.text[0] == '\0')
+    if (imports_check(&a, path, size % 2 == 0, &offender, &err) != OK && err.text[0] == '\0')
         __builtin_trap();
     return 0;
 }

@@ -526,7 +526,7 @@ static enum err_code built(struct run *r, struct exam *x, struct kernel *k, stru
     const json_t *device = json_object_get(exam_hello(x), "device");
     const char *arch = json_string_value(json_object_get(device, "arch"));
     toolchain_find(&r->a, NULL, &tools);
-    struct build_request req = { &k->c, &tools, arch ? arch : "", 120000 };
+    struct build_request req = { &k->c, &tools, arch ? arch : "", 120000, NULL };
     if (build_run(&r->a, &req, &b, err) != OK)
         return err->code;
     if (!b.ok)

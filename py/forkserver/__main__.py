@@ -1,0 +1,46 @@
+"""usage: python -m forkserver LIBRARY TASK_FD cpu|cuda, with the examiner's socket as descriptor 3."""
+import ctypes
+import gc
+import os
+import signal
+import sys
+
+import torch
+
+from .candidate import Candidate
+from .contract import Host
+from .operators import Remover
+
+SOCKET = 3
+
+
+def run(library, task_source: str, remover: Remover) -> None:
+    """In the box: answer the examiner until it is gone."""
+    host = Host()
+    candidate = Candidate(host, task_source, remover)
+    library.runner_serve(ctypes.byref(host))
+    del candidate
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is the examiner's; its end is seen on the socket
+    library = ctypes.CDLL(sys.argv[1])
+    with os.fdopen(int(sys.argv[2]), encoding="utf-8") as f:
+        task_source = f.read()
+    torch.set_num_threads(1)  # no pool of threads: a fork would lose it
+    remover = Remover(sys.argv[3] == "cuda")
+    gc.collect()
+    gc.freeze()  # forks share what is loaded
+    while library.box_fork_wait(SOCKET) == 1:
+        child = os.fork()
+        if child == 0:
+            if os.fork() != 0:
+                os._exit(0)
+            if library.box_fork_enter() == SOCKET:
+                run(library, task_source, remover)
+            os._exit(0)
+        os.waitpid(child, 0)
+        library.box_fork_drop()
+
+
+main()

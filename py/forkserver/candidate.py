@@ -1,0 +1,179 @@
+"""A torch candidate in its boxed process: model_new.py and its extension, behind the runner's calls."""
+import copy
+import ctypes
+import importlib.machinery
+import importlib.util
+import inspect
+import sys
+import types
+
+import torch
+
+from worker.state import entries as state_entries
+from worker.state import move_attributes
+from worker.tree import flatten, rebuild
+
+from . import contract
+from .operators import Removed, Remover
+
+# Other packages that compute would be a second library of operators.
+NOT_HERE = ("numpy", "scipy", "numba", "cupy", "triton", "jax", "tensorflow", "pandas", "sklearn")
+
+
+class Fault(Exception):
+    """What the candidate did, in words for its author."""
+
+
+def _first_line(e: BaseException) -> str:
+    lines = str(e).strip().splitlines()
+    return lines[0] if lines else ""
+
+
+def _embedded(library: ctypes.CDLL, name: str) -> str:
+    size = ctypes.c_uint64.in_dll(library, f"{name}_bytes").value
+    return bytes((ctypes.c_char * size).in_dll(library, name)).decode()
+
+
+def _module(name: str, source: str) -> types.ModuleType:
+    module = types.ModuleType(name)
+    module.__file__ = f"{name}.py"
+    sys.modules[name] = module
+    exec(compile(source, module.__file__, "exec"), module.__dict__)
+    return module
+
+
+class Candidate:
+    def __init__(self, host: contract.Host, task_source: str, remover: Remover):
+        self.host, self.task_source, self.remover = host, task_source, remover
+        self.device = -1
+        self.pristine = self.model = None
+        self.ready: dict[int, tuple] = {}
+        self.callbacks = (contract.HELLO(self._guarded(self.hello)), contract.CODE(self._guarded(self.code)),
+                          contract.SETUP(self._guarded(self.setup)), contract.FORWARD(self._guarded(self.forward)))
+        host.hello, host.code, host.setup, host.forward = self.callbacks
+
+    def _guarded(self, step):
+        def run(*args) -> int:
+            try:
+                step(*args)
+                return 0
+            except BaseException as e:  # SystemExit, too: it is the candidate's answer
+                head = "forbidden" if isinstance(e, Removed) else type(e).__name__
+                text = _first_line(e) if isinstance(e, Fault) else f"{head}: {_first_line(e)}"
+                self.host.text = text.encode(errors="replace")[:contract.TEXT_MAX - 1]
+                return 1
+        return run
+
+    # ---- steps ----
+
+    def hello(self, threads: int, device: int) -> None:
+        self.device = device
+        torch.set_grad_enabled(False)
+        torch.set_num_threads(threads)
+        if device >= 0:
+            torch.cuda.set_device(device)
+            torch.empty(1, device=f"cuda:{device}")
+
+    def code(self, fd: int) -> None:
+        for name in NOT_HERE:
+            sys.modules[name] = None
+        self.task = _module("model", self.task_source)
+        self.remover.before_code()
+        path = f"/proc/self/fd/{fd}"
+        loader = importlib.machinery.ExtensionFileLoader("cuda_extension", path)
+        spec = importlib.util.spec_from_loader("cuda_extension", loader)
+        extension = importlib.util.module_from_spec(spec)
+        loader.exec_module(extension)
+        sys.modules["cuda_extension"] = extension
+        module = _module("model_new", _embedded(ctypes.CDLL(path), "ca_model_new"))
+        if not hasattr(module, "ModelNew"):
+            raise Fault("model_new.py has no class ModelNew")
+        self.pristine = self._construct(module.ModelNew)
+        self.remover.after_construction()
+        self._learn_arguments()
+
+    def _construct(self, cls) -> torch.nn.Module:
+        init = self.task.get_init_inputs() if hasattr(self.task, "get_init_inputs") else []
+        args, kw = ([], init) if isinstance(init, dict) else (list(init) if isinstance(init, (list, tuple)) else [init], {})
+        if len(args) == 2 and isinstance(args[0], (list, tuple)) and isinstance(args[1], dict):
+            try:
+                inspect.signature(self.task.Model).bind(*args[0], **args[1])
+                args, kw = list(args[0]), args[1]
+            except (TypeError, ValueError):
+                pass
+        model = cls(*args, **kw)
+        if not isinstance(model, torch.nn.Module):
+            raise Fault(f"ModelNew makes a {type(model).__name__}, not a torch.nn.Module")
+        model = model.eval().requires_grad_(False)
+        if self.device >= 0:
+            model = model.to(f"cuda:{self.device}")
+            move_attributes(model, torch.device("cuda", self.device))
+        return model
+
+    def _learn_arguments(self) -> None:
+        """The nest that forward takes: get_inputs() of the task, made without memory."""
+        with torch.device("meta"):
+            self.example = self.task.get_inputs()
+        taken = inspect.signature(self.task.Model.forward).parameters.values() if hasattr(self.task, "Model") else ()
+        names = {p.name for p in taken if p.kind != p.VAR_POSITIONAL}
+        self.by_keyword = isinstance(self.example, dict) and set(self.example) <= names
+
+    def setup(self, call, _state) -> None:
+        """New weights: a fresh copy of the model as it was made, and load_state_dict, as its user would."""
+        self.ready.clear()
+        self.model = None
+        self.model = copy.deepcopy(self.pristine)
+        values = {v.name.decode(): contract.tensor(v, self.device) for v in contract.entries(call.contents.param)
+                  if v.kind == contract.TENSOR}
+        self.model.load_state_dict({k: v for k, v in values.items() if not k.startswith("attr:")})
+        held = {e.name: e for e in state_entries(self.model)}
+        for name, value in values.items():
+            if name.startswith("attr:") and name in held:
+                held[name].put(value.clone())
+
+    def _prepare(self, call) -> tuple:
+        values = contract.entries(call.contents.input)
+        carried = [v.name.decode() for v in values if v.name.startswith(b"attr:")]
+        leaves = [contract.leaf(v, self.device) for v in values]
+        nest = rebuild(self.example, iter(leaves[:len(leaves) - len(carried)]))
+        outs = [contract.tensor(v, self.device) for v in contract.entries(call.contents.out)]
+        return nest, list(zip(carried, leaves[len(leaves) - len(carried):])), outs
+
+    def _held(self, carried: list) -> dict:
+        """State that forward changes: attributes, and registered buffers that go by the same prefix."""
+        held = {e.name: e for e in state_entries(self.model)}
+        found = {name: held.get(name) or held.get(name.removeprefix("attr:")) for name, _ in carried}
+        for name, entry in found.items():
+            if entry is None:
+                raise Fault(f"ModelNew keeps no '{name.removeprefix('attr:')}': the task's forward changes it")
+        return found
+
+    def forward(self, call) -> None:
+        key = ctypes.addressof(call.contents)
+        if key not in self.ready:
+            self.ready[key] = self._prepare(call)
+        nest, carried, outs = self.ready[key]
+        if carried:
+            held = self._held(carried)
+            for name, value in carried:
+                held[name].put(value.clone())
+        if self.by_keyword:
+            result = self.model(**nest)
+        else:
+            result = self.model(*nest) if isinstance(nest, (list, tuple)) else self.model(nest)
+        results = [t for _, t in flatten(result, "out") if t is not None]
+        if carried:
+            held = self._held(carried)
+            results += [held[name].tensor for name, _ in carried]
+        self._hand_over(results, outs)
+
+    def _hand_over(self, results: list, outs: list) -> None:
+        if len(results) != len(outs):
+            raise Fault(f"forward returned {len(results)} tensors, the task's returns {len(outs)}")
+        for i, (result, out) in enumerate(zip(results, outs)):
+            if not isinstance(result, torch.Tensor):
+                raise Fault(f"output {i} is a {type(result).__name__}, not a tensor")
+            if result.shape != out.shape or result.dtype != out.dtype:
+                raise Fault(f"output {i} is {result.dtype} {list(result.shape)}, the task's is {out.dtype} {list(out.shape)}")
+            if result.data_ptr() != out.data_ptr() or result.stride() != out.stride():
+                out.copy_(result)
