@@ -24,9 +24,8 @@ class Fault(Exception):
     """What the candidate did, in words for its author."""
 
 
-def _first_line(e: BaseException) -> str:
-    lines = str(e).strip().splitlines()
-    return lines[0] if lines else ""
+def _words(e: BaseException) -> str:
+    return " ".join(str(e).split())
 
 
 def _embedded(library: ctypes.CDLL, name: str) -> str:
@@ -59,7 +58,7 @@ class Candidate:
                 return 0
             except BaseException as e:  # SystemExit, too: it is the candidate's answer
                 head = "forbidden" if isinstance(e, Removed) else type(e).__name__
-                text = _first_line(e) if isinstance(e, Fault) else f"{head}: {_first_line(e)}"
+                text = _words(e) if isinstance(e, Fault) else f"{head}: {_words(e)}"
                 self.host.text = text.encode(errors="replace")[:contract.TEXT_MAX - 1]
                 return 1
         return run

@@ -136,8 +136,8 @@ static enum err_code lay_sources(struct arena *a, const struct candidate *c, con
 }
 
 enum err_code build_boxed(struct arena *a, const struct build_request *req, const char *dir,
-                          const struct argv *v, int64_t wall_ms, struct box_output *ret,
-                          struct err *err)
+                          const char *out, const struct argv *v, int64_t wall_ms,
+                          struct box_output *ret, struct err *err)
 {
     const char *share = NULL;
     if (share_dir(a, &share, err) != OK)
@@ -146,7 +146,7 @@ enum err_code build_boxed(struct arena *a, const struct build_request *req, cons
     const char *none = "/nonexistent";
     const struct box_mount mounts[] = {
         { path_join(a, dir, "src"), "/ca/src", false, false },
-        { path_join(a, dir, "out"), "/ca/out", true, false },
+        { out, "/ca/out", true, false },
         { path_join(a, share, "include"), "/ca/include", false, false },
         { req->tools->cuda_root ? req->tools->cuda_root : none, NULL, false, true },
         { t ? path_join(a, t->site, "torch/include") : none, "/ca/torch/include", false, true },
@@ -210,7 +210,8 @@ static enum err_code compile(struct arena *a, const struct build_request *req, c
         arg(&one, arena_fmt(a, "/ca/src/%s", name));
         arg(&one, "-o");
         arg(&one, object_of(a, name));
-        if (build_boxed(a, req, dir, &one, until - clock_ms(), ret, err) != OK)
+        if (build_boxed(a, req, dir, path_join(a, dir, "out"), &one, until - clock_ms(), ret,
+                        err) != OK)
             return err->code;
         if (ret->result.end != BOX_EXITED || ret->result.status != 0)
             return OK;
@@ -218,7 +219,7 @@ static enum err_code compile(struct arena *a, const struct build_request *req, c
     library_args(req, &link);
     arg(&link, "-o");
     arg(&link, "/ca/out/candidate.so");
-    return build_boxed(a, req, dir, &link, until - clock_ms(), ret, err);
+    return build_boxed(a, req, dir, path_join(a, dir, "out"), &link, until - clock_ms(), ret, err);
 }
 
 /* The first line of the log that names an error, without the builder's folder. */

@@ -17,12 +17,11 @@ struct argv {
 void arg(struct argv *a, const char *text);
 bool build_is_source(const char *name);
 bool build_mentions(const struct candidate *c, const char *word);
-/* One compiler in a box that sees DIR/src, DIR/pch and what it needs to read, and writes DIR/out.
- */
+/* One compiler in a box that sees DIR/src, DIR/pch and what it needs to read, and writes `out`. */
 MUST_USE
 enum err_code build_boxed(struct arena *a, const struct build_request *req, const char *dir,
-                          const struct argv *v, int64_t wall_ms, struct box_output *ret,
-                          struct err *err);
+                          const char *out, const struct argv *v, int64_t wall_ms,
+                          struct box_output *ret, struct err *err);
 /* Copy what a builder left: a regular file, never a link of its making. */
 MUST_USE
 enum err_code build_keep(struct arena *a, const char *built, const char *cached, struct err *err);

@@ -197,7 +197,7 @@ static enum err_code pch_lay(struct arena *a, const struct build_request *req, c
         arg(&v, "/ca/pch/torch.h");
         arg(&v, "-o");
         arg(&v, "/ca/out/torch.h.gch");
-        if (build_boxed(a, req, dir, &v, PCH_MS, &out, err) != OK)
+        if (build_boxed(a, req, dir, path_join(a, dir, "out"), &v, PCH_MS, &out, err) != OK)
             return err->code;
         const char *made = path_join(a, dir, "out/torch.h.gch");
         if (out.result.end != BOX_EXITED || out.result.status != 0 || !path_exists(made))
@@ -235,11 +235,6 @@ struct work {
     _Atomic size_t next;
 };
 
-static const char *object_at(struct arena *a, const char *root, size_t i)
-{
-    return arena_fmt(a, "%s/%zu.o", root, i);
-}
-
 /* Everything that a file may include of the candidate's own. */
 static struct str with_headers(struct arena *a, const struct candidate *c, struct str text)
 {
@@ -248,7 +243,7 @@ static struct str with_headers(struct arena *a, const struct candidate *c, struc
     struct err ignored = { 0 };
     buf_add(&b, text);
     for (size_t i = 0; i < c->n_files; i++)
-        if (!build_is_source(c->file[i].name)) {
+        if (!build_is_source(c->file[i].name) && strcmp(c->file[i].name, MODEL_NEW) != 0) {
             buf_addf(&b, "\n%s %zu\n", c->file[i].name, c->file[i].text.len);
             buf_add(&b, c->file[i].text);
         }
@@ -284,7 +279,8 @@ static enum err_code unit_add(struct arena *a, struct work *w, const char *name,
 
 static enum err_code unit_compile(struct work *w, struct unit *u, struct err *err)
 {
-    size_t i = (size_t)(u - w->unit);
+    /* A folder for each box: it comes to belong to the box's uid. */
+    const char *out = arena_fmt(&u->arena, "%s/out-%zu", w->dir, (size_t)(u - w->unit));
     if (u->pch != NULL) {
         arg(&u->v, "-include");
         arg(&u->v, "/ca/pch/torch.h");
@@ -292,13 +288,14 @@ static enum err_code unit_compile(struct work *w, struct unit *u, struct err *er
     arg(&u->v, "-c");
     arg(&u->v, arena_fmt(&u->arena, "/ca/src/%s", u->name));
     arg(&u->v, "-o");
-    arg(&u->v, object_at(&u->arena, "/ca/out", i));
-    if (build_boxed(&u->arena, w->req, w->dir, &u->v, w->until - clock_ms(), &u->out, err) != OK)
+    arg(&u->v, "/ca/out/unit.o");
+    if (dir_make(out, dir_mode(), err) != OK ||
+        build_boxed(&u->arena, w->req, w->dir, out, &u->v, w->until - clock_ms(), &u->out, err) !=
+            OK)
         return err->code;
     if (u->out.result.end != BOX_EXITED || u->out.result.status != 0)
         return OK;
-    const char *out = path_join(&u->arena, w->dir, "out");
-    return build_keep(&u->arena, object_at(&u->arena, out, i), u->cached, err);
+    return build_keep(&u->arena, path_join(&u->arena, out, "unit.o"), u->cached, err);
 }
 
 static void *compile_some(void *arg_)
@@ -355,16 +352,17 @@ static enum err_code link_all(struct arena *a, const struct work *w, struct box_
     bool cuda = req->candidate->target == TARGET_CUDA;
     const char *out = path_join(a, w->dir, "out");
     struct argv v = { 0 };
+    if (dir_make(arena_fmt(a, "%s/src/objects", w->dir), 0755, err) != OK)
+        return err->code;
     arg(&v, req->tools->gxx);
     arg(&v, "-shared");
     arg(&v, "-fopenmp");
     arg(&v, "/ca/src/model.S");
     for (size_t i = 0; i < w->n; i++) {
-        /* A link, or a copy that a box below rung 1 may have given away. */
-        const char *object = object_at(a, out, i);
-        if (!path_exists(object) && build_keep(a, w->unit[i].cached, object, err) != OK)
+        const char *object = arena_fmt(a, "objects/%zu.o", i);
+        if (build_keep(a, w->unit[i].cached, arena_fmt(a, "%s/src/%s", w->dir, object), err) != OK)
             return err->code;
-        arg(&v, object_at(a, "/ca/out", i));
+        arg(&v, arena_fmt(a, "/ca/src/%s", object));
     }
     arg(&v, "-L/ca/torch/lib");
     arg(&v, "-ltorch_python");
@@ -386,7 +384,7 @@ static enum err_code link_all(struct arena *a, const struct work *w, struct box_
     }
     arg(&v, "-o");
     arg(&v, "/ca/out/candidate.so");
-    return build_boxed(a, req, w->dir, &v, w->until - clock_ms(), ret, err);
+    return build_boxed(a, req, w->dir, out, &v, w->until - clock_ms(), ret, err);
 }
 
 enum err_code torch_compile(struct arena *a, const struct build_request *req, const char *dir,

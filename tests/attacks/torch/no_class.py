@@ -1,0 +1,14 @@
+# want: crashed
+# fault: model_new.py has no ModelNew
+import torch
+
+import cuda_extension
+
+
+class Other(torch.nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        return cuda_extension.row_forward(x, self.weight)
