@@ -17,7 +17,7 @@ SOCKET = 3
 def run(library, task_source: str, remover: Remover) -> None:
     """In the box: answer the examiner until it is gone."""
     host = Host()
-    candidate = Candidate(host, task_source, remover)
+    candidate = Candidate(library, host, task_source, remover)
     library.runner_serve(ctypes.byref(host))
     del candidate
 
@@ -28,7 +28,11 @@ def main() -> None:
     with os.fdopen(int(sys.argv[2]), encoding="utf-8") as f:
         task_source = f.read()
     torch.set_num_threads(1)  # no pool of threads: a fork would lose it
-    remover = Remover(sys.argv[3] == "cuda")
+    cuda = sys.argv[3] == "cuda"
+    if cuda:
+        memory = torch.cuda.memory.CUDAPluggableAllocator(sys.argv[1], "torch_memory_alloc", "torch_memory_free")
+        torch.cuda.memory.change_current_allocator(memory)
+    remover = Remover(cuda)
     gc.collect()
     gc.freeze()  # forks share what is loaded
     while library.box_fork_wait(SOCKET) == 1:

@@ -42,8 +42,8 @@ def _module(name: str, source: str) -> types.ModuleType:
 
 
 class Candidate:
-    def __init__(self, host: contract.Host, task_source: str, remover: Remover):
-        self.host, self.task_source, self.remover = host, task_source, remover
+    def __init__(self, library: ctypes.CDLL, host: contract.Host, task_source: str, remover: Remover):
+        self.library, self.host, self.task_source, self.remover = library, host, task_source, remover
         self.device = -1
         self.pristine = self.model = None
         self.ready: dict[int, tuple] = {}
@@ -121,6 +121,7 @@ class Candidate:
         """New weights: a fresh copy of the model as it was made, and load_state_dict, as its user would."""
         self.ready.clear()
         self.model = None
+        self.library.torch_memory_reset()
         self.model = copy.deepcopy(self.pristine)
         values = {v.name.decode(): contract.tensor(v, self.device) for v in contract.entries(call.contents.param)
                   if v.kind == contract.TENSOR}
@@ -136,7 +137,8 @@ class Candidate:
         leaves = [contract.leaf(v, self.device) for v in values]
         nest = rebuild(self.example, iter(leaves[:len(leaves) - len(carried)]))
         outs = [contract.tensor(v, self.device) for v in contract.entries(call.contents.out)]
-        return nest, list(zip(carried, leaves[len(leaves) - len(carried):])), outs
+        sizes = (ctypes.c_uint64 * len(outs))(*(t.numel() * t.element_size() for t in outs))
+        return nest, list(zip(carried, leaves[len(leaves) - len(carried):])), outs, sizes
 
     def _held(self, carried: list) -> dict:
         """State that forward changes: attributes, and registered buffers that go by the same prefix."""
@@ -151,11 +153,13 @@ class Candidate:
         key = ctypes.addressof(call.contents)
         if key not in self.ready:
             self.ready[key] = self._prepare(call)
-        nest, carried, outs = self.ready[key]
+        nest, carried, outs, sizes = self.ready[key]
         if carried:
             held = self._held(carried)
             for name, value in carried:
                 held[name].put(value.clone())
+        if self.device >= 0:
+            self.library.torch_memory_begin(ctypes.byref(call.contents.out), sizes)
         if self.by_keyword:
             result = self.model(**nest)
         else:
@@ -165,6 +169,8 @@ class Candidate:
             held = self._held(carried)
             results += [held[name].tensor for name, _ in carried]
         self._hand_over(results, outs)
+        if self.device >= 0:
+            self.library.torch_memory_end((ctypes.c_uint64 * len(outs))(*(t.data_ptr() for t in results)))
 
     def _hand_over(self, results: list, outs: list) -> None:
         if len(results) != len(outs):

@@ -30,12 +30,19 @@ static enum err_code head_read(const char *name, struct str text, const char *co
     return OK;
 }
 
+static bool bound_by_itself(struct arena *a, const char *dir, struct str name)
+{
+    return str_ends(name, S(".py")) &&
+           path_exists(arena_fmt(a, "%s/%.*s.cpp", dir, (int)name.len - 3, name.ptr));
+}
+
 static enum err_code torch_row_read(struct arena *a, enum target target, const char *dir,
                                     const char *name, struct row *r, struct err *err)
 {
     struct candidate *c = &r->c;
     const char *own = arena_fmt(a, "%s/%.*s.cpp", dir, (int)strlen(name) - 3, name);
-    const char *binding = path_exists(own) ? own : path_join(a, dir, "row_binding.cpp");
+    const char *shared = target == TARGET_CUDA ? "row_binding_cuda.cpp" : "row_binding.cpp";
+    const char *binding = bound_by_itself(a, dir, str_from(name)) ? own : path_join(a, dir, shared);
     *c = (struct candidate){ .target = target, .contract = CONTRACT_TORCH, .author = "row" };
     c->file[0].name = MODEL_NEW;
     c->file[1].name = "row_binding.cpp";
@@ -85,9 +92,16 @@ enum err_code rows_read(struct arena *a, enum target target, const char *dir, st
     struct str *names;
     if (dir_list(a, dir, endings, &names, ret_n, err) != OK)
         return err->code;
-    *ret = arena_new(a, struct row, *ret_n);
-    for (size_t i = 0; i < *ret_n; i++)
-        if (row_read(a, target, dir, str_z(a, names[i]), &(*ret)[i], err) != OK)
+    size_t n = *ret_n;
+    *ret = arena_new(a, struct row, n);
+    *ret_n = 0;
+    for (size_t i = 0; i < n; i++) {
+        /* Bindings of their own are for the cpu. */
+        if (str_eq(names[i], S("row.cu")) ||
+            (target == TARGET_CUDA && bound_by_itself(a, dir, names[i])))
+            continue;
+        if (row_read(a, target, dir, str_z(a, names[i]), &(*ret)[(*ret_n)++], err) != OK)
             return err->code;
+    }
     return OK;
 }
