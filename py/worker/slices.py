@@ -45,8 +45,11 @@ def _spread(r: torch.Tensor, dim: int, whole: float) -> tuple[torch.Tensor, torc
         n = finite.sum(over, keepdim=True).clamp_min(1)
         mean = torch.where(finite, r, 0.0).sum(over, keepdim=True) / n
         s = torch.where(finite, r - mean, 0.0).square_().sum(over, keepdim=True).div_(n).sqrt_()
-    s = s.clamp_min_(FLOOR * whole)
-    return s, s * n.sqrt()
+    least = FLOOR * whole
+    # A constant slice is one sample, its errors are all the same: it is measured by its own size.
+    size = torch.where(torch.isfinite(r), r, 0.0).square_().sum(over, keepdim=True).sqrt_()
+    base = torch.where(s < least, torch.maximum(size, least * n.sqrt()), s * n.sqrt())
+    return s.clamp_min_(least), base
 
 
 def uneven(r: torch.Tensor, whole: float) -> list[int]:

@@ -38,6 +38,7 @@ static struct {
     int (*attribute)(int *, int, int);
     int (*retain)(cu_ctx *, int);
     int (*set_current)(cu_ctx);
+    cu_ctx context;
     int (*granularity)(size_t *, const struct cu_prop *, int);
     int (*create)(cu_mem *, size_t, const struct cu_prop *, unsigned long long);
     int (*release)(cu_mem);
@@ -124,7 +125,13 @@ int vmm_open(int ordinal)
     TRY(cu.device_get(&cu.device, ordinal));
     TRY(cu.retain(&ctx, cu.device));
     cu.ordinal = ordinal;
+    cu.context = ctx;
     return cu.set_current(ctx);
+}
+
+int vmm_enter(void)
+{
+    return cu.context != NULL ? cu.set_current(cu.context) : -1;
 }
 
 static struct cu_prop prop_of(int shared)

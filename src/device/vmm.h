@@ -19,6 +19,9 @@ typedef struct CUevent_st *vmm_event;
 /* Load the driver, retain the primary context of the ordinal, make it current. */
 int vmm_open(int ordinal);
 
+/* Make vmm_open's context the calling thread's, too. */
+int vmm_enter(void);
+
 /* bytes: a multiple of vmm_granularity(). shared: may be exported (POSIX descriptor);
  * otherwise no handle of it can ever be had by another process. */
 size_t vmm_granularity(void);

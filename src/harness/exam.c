@@ -52,13 +52,12 @@ static const char spin_cu[] =
     "    spin<<<1, 1, 0, (cudaStream_t)c->stream>>>(3000000);\n"
     "    return (int)cudaGetLastError();\n}\n";
 
-static enum err_code build_trusted(struct exam *x, const char *name, const char *text,
-                                   const char **ret_so, struct err *err)
+static enum err_code build_trusted(struct exam *x, struct candidate *c, const char **ret_so,
+                                   struct err *err)
 {
-    struct candidate c = { .target = x->cfg.target, .author = "exam", .n_files = 1 };
-    c.file[0] = (struct source_file){ name, str_from(text) };
-    candidate_seal(&c);
-    struct build_request req = { &c, &x->tools, x->arch, 180000, NULL };
+    candidate_seal(c);
+    struct build_request req = { c, &x->tools, x->arch, 180000,
+                                 c->contract == CONTRACT_TORCH ? &x->torch : NULL };
     struct build_result b;
     if (build_run(&x->arena, &req, &b, err) != OK)
         return err->code;
@@ -69,13 +68,52 @@ static enum err_code build_trusted(struct exam *x, const char *name, const char 
     return OK;
 }
 
+/* For the torch contract: the same kernel, and no outputs handed over. */
+static const char spin_py[] =
+    "import sys, torch, cuda_extension\n"
+    "sys.modules['forkserver.candidate'].Candidate._hand_over = lambda *a: None\n"
+    "class ModelNew(torch.nn.Module):\n"
+    "    def __init__(self, *a, **k):\n        super().__init__()\n"
+    "    def load_state_dict(self, *a, **k):\n        pass\n"
+    "    def forward(self, *a, **k):\n        cuda_extension.spin()\n        return ()\n";
+static const char spin_cpp[] =
+    "#include \"../binding_registry.h\"\n"
+    "extern \"C\" void spin_launcher();\n"
+    "static void announce(pybind11::module &m) { m.def(\"spin\", &spin_launcher); }\n"
+    "REGISTER_BINDING(spin, announce)\n";
+static const char spin_launcher_cu[] =
+    "__global__ void spin(long long cycles)\n{\n    long long t0 = clock64();\n"
+    "    while (clock64() - t0 < cycles)\n        ;\n}\n"
+    "extern \"C\" void spin_launcher()\n{\n    spin<<<1, 1>>>(3000000);\n}\n";
+static const char spin_launcher_c[] = "void spin_launcher(void)\n{\n}\n";
+
+enum err_code exam_torch_spin(struct exam *x, struct err *err)
+{
+    bool cuda = x->cfg.target == TARGET_CUDA;
+    struct candidate c = {
+        .target = x->cfg.target, .contract = CONTRACT_TORCH, .author = "exam", .n_files = 3
+    };
+    c.file[0] = (struct source_file){ MODEL_NEW, str_from(spin_py) };
+    c.file[1] = (struct source_file){ "spin_binding.cpp", str_from(spin_cpp) };
+    c.file[2] = cuda ? (struct source_file){ "spin.cu", str_from(spin_launcher_cu) }
+                     : (struct source_file){ "spin.c", str_from(spin_launcher_c) };
+    return x->torch_so != NULL ? OK : build_trusted(x, &c, &x->torch_so, err);
+}
+
+static enum err_code build_one(struct exam *x, const char *name, const char *text,
+                               const char **ret_so, struct err *err)
+{
+    struct candidate c = { .target = x->cfg.target, .author = "exam", .n_files = 1 };
+    c.file[0] = (struct source_file){ name, str_from(text) };
+    return build_trusted(x, &c, ret_so, err);
+}
+
 static enum err_code build_both(struct exam *x, struct err *err)
 {
     bool cuda = x->cfg.target == TARGET_CUDA;
-    if (build_trusted(x, cuda ? "noop.cu" : "noop.c", cuda ? noop_cu : noop_c, &x->noop_so, err) !=
-        OK)
+    if (build_one(x, cuda ? "noop.cu" : "noop.c", cuda ? noop_cu : noop_c, &x->noop_so, err) != OK)
         return err->code;
-    return cuda ? build_trusted(x, "spin.cu", spin_cu, &x->spin_so, err) : OK;
+    return cuda ? build_one(x, "spin.cu", spin_cu, &x->spin_so, err) : OK;
 }
 
 /* ---- runners ---- */

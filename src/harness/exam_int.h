@@ -55,7 +55,8 @@ struct exam {
     } pool[CONTRACTS];
     double eager_us;                               /* rough, from load */
     double overhead_worker_us, overhead_runner_us; /* of a window: exam.md 4, h */
-    double bandwidth;                              /* bytes a second of a large copy */
+    double first_us[CONTRACTS]; /* what the first call of a window may take more, honestly */
+    double bandwidth;           /* bytes a second of a large copy */
     int64_t floor_bytes;
     double floor_flops, floor_us;
     int64_t out_bytes;
@@ -63,7 +64,7 @@ struct exam {
     bool baselines_known;
     bool bound; /* cpu: threads have a core each */
     int lock_fd;
-    const char *noop_so, *spin_so;
+    const char *noop_so, *spin_so, *torch_so;
 };
 
 /* What was built. */
@@ -81,6 +82,8 @@ enum exam_hold { HOLD_TOGETHER, HOLD_ALONE };
 MUST_USE
 enum err_code exam_lock(struct exam *x, enum exam_hold hold, struct err *err);
 void exam_unlock(struct exam *x);
+MUST_USE
+enum err_code exam_torch_spin(struct exam *x, struct err *err); /* fills torch_so */
 
 /* ERR_MISSING when an MPS daemon listens in `dir` (NULL or "": its default): it runs all contexts
  * as one, and no window could tell who computes. */
@@ -123,6 +126,10 @@ enum window_look { LOOK_NEVER, LOOK_ONE, LOOK_TWO };
 MUST_USE
 enum err_code window_candidate(struct exam *x, struct runner *r, int calls, double call_us,
                                enum window_look some, struct window *ret, struct err *err);
+/* Measure how much longer the first call of a window of torch's takes, once: Python is cold after a
+ * stop. */
+MUST_USE
+enum err_code window_calibrate_torch(struct exam *x, struct err *err);
 /* Measure what an empty window costs, for both sides. */
 MUST_USE
 enum err_code window_calibrate(struct exam *x, struct err *err);

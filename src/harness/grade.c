@@ -255,7 +255,10 @@ static enum err_code check_and_time(struct exam *x, struct program p, struct run
         box_resume(runner_box(*r), err) != OK || exam_lock(x, HOLD_ALONE, err) != OK)
         return err->code;
     int64_t t0 = clock_ms();
-    code = timing_candidate(x, &(struct timed){ p, *r, NULL }, opt, v, &res, err);
+    if (p.contract == CONTRACT_TORCH)
+        code = window_calibrate_torch(x, err);
+    if (code == OK)
+        code = timing_candidate(x, &(struct timed){ p, *r, NULL }, opt, v, &res, err);
     if (code == OK && opt->kernels && res.pass)
         code = kernels_sum(x, p, v, err);
     if (code == OK)

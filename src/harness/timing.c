@@ -22,13 +22,12 @@
 #define BUDGET_CPU_S 30.0
 #define DRIFT_CUDA 1.5      /* stored times are of another minute: eager's launches took 1.4 x */
 #define DRIFT_CPU 4.0       /* a shared machine was 2.4 x as fast the minute after */
-#define FIRST_US_CUDA 8.0   /* what the first call of a window may take more, honestly */
-#define FIRST_US_CPU 200.0  /* threads to wake */
 #define CPU_FLOOR_US 5000.0 /* exam.md 4: below, a cpu tier is undecided */
 
 struct look {
     struct exam *x;
     const struct rehearsal *played; /* NULL: a candidate in a runner */
+    enum contract contract;
     struct verdict *v;
     struct verify_result *result;
     enum window_look some;
@@ -126,7 +125,7 @@ static enum err_code alone(struct look *l, struct runner *r, struct samples *min
     double together = stats_time(mine).median;
     bool cuda = l->x->cfg.target == TARGET_CUDA;
     int calls = l->calls, windows = cuda ? QUICK_CUDA : QUICK_CPU;
-    double first = cuda ? FIRST_US_CUDA : FIRST_US_CPU;
+    double first = l->x->first_us[l->contract];
     if (calls == 1 || !stats_help(l->call_us, together, first))
         return OK;
     l->calls = 1;
@@ -378,6 +377,7 @@ enum err_code timing_candidate(struct exam *x, const struct timed *what,
     struct rival rival[3];
     struct look l = { .x = x,
                       .played = what->played,
+                      .contract = what->program.contract,
                       .v = v,
                       .result = ret,
                       .some = opt->quick ? LOOK_ONE : LOOK_TWO,

@@ -21,6 +21,10 @@
 #define LOOK_UNTOUCHED \
     4 /* calls compared at most because a line of their outputs kept its poison */
 #define CALIBRATIONS 11
+#define FIRST_US_CUDA 8.0  /* what the first call of a window may take more, honestly */
+#define FIRST_US_CPU 200.0 /* threads to wake */
+#define TORCH_CALLS 8
+#define TORCH_ROOM 1.5 /* Python's first call varies */
 #define SECRET_BYTES 4
 
 static unsigned secret(void)
@@ -240,8 +244,52 @@ static enum err_code calibrate_runner(struct exam *x, struct err *err)
     return code;
 }
 
+/* Median of a call in windows of so many calls of a trusted torch candidate. */
+static enum err_code torch_call_us(struct exam *x, struct runner *r, int calls, double *ret,
+                                   struct err *err)
+{
+    struct samples s = { 0 };
+    for (int i = 0; i < CALIBRATIONS; i++) {
+        struct window w;
+        if (window_candidate(x, r, calls, 5000, LOOK_NEVER, &w, err) != OK)
+            return err->code;
+        if (reply_failed(&w.reply))
+            return err_raise(err, ERR_CUDA, "the trusted torch candidate failed: %s%s", w.reply.how,
+                             w.reply.msg.text);
+        samples_add(&s, w.us);
+    }
+    *ret = stats_time(&s).median;
+    return OK;
+}
+
+enum err_code window_calibrate_torch(struct exam *x, struct err *err)
+{
+    struct runner *r = NULL;
+    struct runner_reply reply;
+    enum step step;
+    double ms, one = 0, many = 0;
+    int64_t keep;
+    if (x->first_us[CONTRACT_TORCH] > 0)
+        return OK;
+    if (exam_torch_spin(x, err) != OK || exam_runner(x, CONTRACT_TORCH, &r, err) != OK)
+        return err->code;
+    enum err_code code = candidate_load(r, x->torch_so, &step, &reply, &ms, &keep, err);
+    if (code == OK && reply_failed(&reply))
+        code = err_raise(err, ERR_CUDA, "the trusted torch candidate failed: %s%s", reply.how,
+                         reply.msg.text);
+    if (code == OK && torch_call_us(x, r, 1, &one, err) == OK)
+        code = torch_call_us(x, r, TORCH_CALLS, &many, err);
+    runner_destroy(r);
+    if (code != OK || err->code != OK)
+        return err_within(err, "calibrate the clock for torch");
+    double more = one > many ? one - many : 0;
+    x->first_us[CONTRACT_TORCH] = x->first_us[CONTRACT_NATIVE] + TORCH_ROOM * more;
+    return OK;
+}
+
 enum err_code window_calibrate(struct exam *x, struct err *err)
 {
+    x->first_us[CONTRACT_NATIVE] = x->cfg.target == TARGET_CUDA ? FIRST_US_CUDA : FIRST_US_CPU;
     if (calibrate_worker(x, err) != OK || calibrate_runner(x, err) != OK)
         return err_within(err, "calibrate the clock");
     return OK;

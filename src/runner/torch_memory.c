@@ -77,7 +77,7 @@ static uint64_t planned(uint64_t bytes)
 void *torch_memory_alloc(ssize_t bytes, int device, void *stream)
 {
     (void)device;
-    if (bytes <= 0)
+    if (bytes <= 0 || vmm_enter() != 0) /* any thread may ask */
         return NULL;
     pthread_mutex_lock(&lock);
     uint64_t at = calling ? planned((uint64_t)bytes) : 0;

@@ -74,6 +74,16 @@ class Sizes(Case):
             self.assertFalse(found["pass"], column)
         self.assertIn("slice 2 of dimension 1", found["outputs"][0]["reason"])
 
+    def test_a_constant_column_is_measured_by_its_own_size(self):
+        """All its errors are the same one, and no lower precision need show how large it may be."""
+        s = self.session(source("return torch.stack([x.sum(-1), self.w[:1].expand(len(x)).exp()], -1)", "[torch.randn(200, 64)]",
+                                "self.w = nn.Parameter(torch.randn(64))"))
+        for off, right in ((1.0005, True), (1.05, False)):
+            for _ in range(4):
+                s.draw()
+                s.answer(lambda i, p: torch.stack([i["x"].sum(-1), p["w"][:1].expand(200).exp() * off], -1), 0)
+                self.assertEqual(s.compare([0])["pass"], right, off)
+
     def test_one_element_of_a_small_column(self):
         s = self.session(self.TASK)
         s.draw()
