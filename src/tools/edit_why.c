@@ -157,7 +157,7 @@ static void first_difference(struct str text, size_t *at, struct str before, str
     *ret_text = (struct str){ text.ptr + from, j - from };
     if (!str_ends(*ret_text, *ret_before))
         return;
-    for (size_t i = lead; i < before.len && j < text.len;) {
+    for (size_t i = lead; i < before.len && j <= text.len;) {
         *ret_before = blanks_at(before, i);
         *ret_text = blanks_at(text, j);
         *at = j;

@@ -19,10 +19,10 @@
 
 /* $1 command, $2 folder, $3 where to leave the folder at the end. The folder may be gone. */
 static const char script[] =
-    "__command=$1 __cwd=$3\n"
-    "cd -- \"$2\" 2>/dev/null || echo \"[$2 is gone: this runs in $PWD]\" >&2\n"
-    "trap 'pwd -P >\"$__cwd\" 2>/dev/null' EXIT\n"
-    "set --\n"
+    "__command=$1 __cwd=$3; "
+    "cd -- \"$2\" 2>/dev/null || echo \"[$2 is gone: this runs in $PWD]\" >&2; "
+    "trap 'pwd -P >\"$__cwd\" 2>/dev/null' EXIT; "
+    "set --; "
     "eval \"$__command\"";
 
 static const char *const environment[] = {
