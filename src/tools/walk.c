@@ -13,6 +13,7 @@ struct state {
     struct arena *arena;
     struct walk *w;
     size_t cap, entries, root_len;
+    bool stop; /* too many, or too long */
 };
 
 static int64_t mtime_of(const struct stat *st)
@@ -60,12 +61,13 @@ static void visit(struct state *s, int fd, const char *rel, int depth)
         own_fd_drop(&fd);
         return;
     }
-    for (struct dirent *e = readdir(d); e != NULL && !s->w->cut; e = readdir(d)) {
+    for (struct dirent *e = readdir(d); e != NULL && !s->stop; e = readdir(d)) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
-        s->w->cut = ++s->entries > WALK_ENTRIES_MAX || depth > WALK_DEPTH_MAX ||
-                    (s->entries % 256 == 0 && clock_ms() > s->w->until_ms);
-        if (!s->w->cut)
+        s->stop = ++s->entries > WALK_ENTRIES_MAX ||
+                  (s->entries % 256 == 0 && clock_ms() > s->w->until_ms);
+        s->w->cut = s->w->cut || s->stop || depth > WALK_DEPTH_MAX;
+        if (!s->stop && depth <= WALK_DEPTH_MAX)
             entry(s, dirfd(d), rel, e->d_name, depth);
     }
     closedir(d);
@@ -89,6 +91,8 @@ enum err_code walk_files(const struct place *from, struct arena *a, struct walk 
         return err->code;
     if (st.st_mode == 0)
         return err_raise(err, ERR_USAGE, "there is no '%s'", from->name);
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return err_raise(err, ERR_USAGE, "'%s' is neither file nor folder", from->name);
     if (S_ISDIR(st.st_mode)) {
         int fd = open_below(from->folder->fd, from->rel, O_RDONLY | O_DIRECTORY, true);
         if (fd < 0)

@@ -172,7 +172,8 @@ static void frozen_files(void **state)
     bash(&e, "cat model.py sub/deep/ref.h", "task\nref\n");
     bash(&e, "echo mine > sub/deep/own.c && echo other > sub/x && cat sub/deep/own.c", "mine\n");
     if (rung > 1)
-        bash(&e, "rm -f model.py; echo x > model.py", "frozen files were changed, and put back: model.py");
+        bash(&e, "rm -f model.py; echo x > model.py",
+             "frozen files were changed, and put back: model.py");
     bash(&e, "cat model.py", "task\n");
     episode_end(&e);
 }
@@ -416,7 +417,7 @@ static void background(void **state)
             "there is no background command 'bash_9'|bash_1 (running for");
     assert_non_null(
         strstr(tools_reminder(e.t, &e.a).ptr, "Background commands:\nbash_1 (running for"));
-    bash(&e, "touch go", "[exit code 0");
+    bash(&e, ": > go", "[exit code 0");
     refuses(&e, "BashOutput", "{\"bash_id\": \"bash_1\", \"filter\": \"(\"}",
             "filter: the pattern is wrong at character");
     const char *said =
