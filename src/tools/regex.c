@@ -6,6 +6,8 @@
 #define PATTERN_BYTES_MAX 2000
 #define STEPS_MAX 2000000 /* of a match: some 10 ms */
 #define HEAP_KIB_MAX 20000
+#define STACK_BYTES ((size_t)32 << 10) /* of the JIT: to begin with, and at most */
+#define STACK_BYTES_MAX ((size_t)1 << 20)
 
 enum err_code regex_make(struct str pattern, unsigned flags, struct regex *ret, struct err *err)
 {
@@ -28,10 +30,15 @@ enum err_code regex_make(struct str pattern, unsigned flags, struct regex *ret, 
         return err_hint(
             err, "to find ( ) [ ] { } * + ? . | \\ ^ $ themselves, put a backslash before them");
     }
-    pcre2_jit_compile(c, PCRE2_JIT_COMPLETE); /* where it cannot, the interpreter runs it */
     pcre2_match_data *d = pcre2_match_data_create(1, NULL);
     pcre2_match_context *m = pcre2_match_context_create(NULL);
-    *ret = (struct regex){ c, d, m };
+    pcre2_jit_stack *stack = NULL;
+    /* Where it cannot, the interpreter runs it. */
+    if (pcre2_jit_compile(c, PCRE2_JIT_COMPLETE) == 0 && m != NULL) {
+        stack = pcre2_jit_stack_create(STACK_BYTES, STACK_BYTES_MAX, NULL);
+        pcre2_jit_stack_assign(m, NULL, stack);
+    }
+    *ret = (struct regex){ c, d, m, stack };
     if (d == NULL || m == NULL) {
         regex_fini(ret);
         return err_raise(err, ERR_SYSTEM, "no memory for a pattern");
@@ -57,5 +64,6 @@ void regex_fini(struct regex *re)
     pcre2_code_free(re->code);
     pcre2_match_data_free(re->data);
     pcre2_match_context_free(re->limits);
+    pcre2_jit_stack_free(re->stack);
     *re = (struct regex){ 0 };
 }

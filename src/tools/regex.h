@@ -14,7 +14,7 @@
 #define REGEX_MANY_LINES 2u /* '.' matches line ends, ^ and $ each line's */
 
 struct regex {
-    void *code, *data, *limits; /* owned */
+    void *code, *data, *limits, *stack; /* owned; no stack: no JIT here */
 };
 
 struct span {
