@@ -7,6 +7,7 @@
 #include "tools/regex.h"
 #include "tools/shell.h"
 
+#define FILTER_MS 3000           /* then lines are told that the filter was not asked about */
 #define COMMAND_BYTES_MAX 100000 /* an argument of a program has 131,072 at most */
 
 /* ---- the background ---- */
@@ -206,9 +207,9 @@ static enum err_code tell_lines(struct tool_call *c, struct str out, struct err 
     }
     if (regex_make(filter, REGEX_PLAIN, &re, err) != OK)
         return err_within(err, "filter");
-    while (str_cut(&out, '\n', &line)) {
+    for (int64_t until = clock_ms() + FILTER_MS; str_cut(&out, '\n', &line);) {
         struct span at;
-        if (regex_find(&re, line, 0, &at) != REGEX_NO) {
+        if (clock_ms() > until || regex_find(&re, line, 0, &at) != REGEX_NO) {
             text_terminal(&c->text, line);
             buf_addz(&c->text, "\n");
         }

@@ -150,14 +150,13 @@ struct tool_call *tool_call_begin(struct tools *t, struct arena *a, struct str n
                              .arena = a,
                              .text = { .arena = a, .max = TEXT_MAX },
                              .until_ms = INT64_MAX };
-    if (t->busy) {
+    if (t->call != NULL) {
         struct err err = { 0 };
         err_raise(&err, ERR_STATE, "another call of this session still runs");
         tell_error(c, &err);
         return c;
     }
-    t->busy = true;
-    c->holds = true;
+    t->call = c;
     tools_pump(t);
     start(c, name);
     return c;
@@ -196,8 +195,8 @@ struct tool_result tool_call_end(struct tool_call *c)
         settle(c, err.code, &err);
     }
     struct tool_result r = { told(c), c->failed };
-    if (c->holds)
-        c->tools->busy = false;
+    if (c->tools->call == c)
+        c->tools->call = NULL;
     return r;
 }
 

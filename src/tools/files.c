@@ -126,24 +126,25 @@ static enum err_code store(struct tool_call *c, const struct place *p, struct st
 }
 
 /* What is there, if anything: a file that was read. */
-static enum err_code present(struct tool_call *c, const struct place *p, struct str *ret,
-                             struct stat *st, struct err *err)
+static enum err_code present(struct tool_call *c, struct arena *a, const struct place *p,
+                             struct str *ret, struct stat *st, struct err *err)
 {
     if (place_may_write(c->tools, p, err) != OK || place_look(p, st, err) != OK)
         return err->code;
     if (st->st_mode == 0)
         return OK;
-    if (place_read(p, c->arena, ret, st, err) != OK)
+    if (place_read(p, a, ret, st, err) != OK)
         return err->code;
     return seen_check(c->tools, p, *ret, err);
 }
 
 static enum err_code write_run(struct tool_call *c, struct err *err)
 {
+    own_arena tmp = { 0 };
     struct place p;
     struct str old = { 0 }, text = arg_text(c->args, "content", S(""));
     struct stat st;
-    if (target(c, &p, err) != OK || present(c, &p, &old, &st, err) != OK)
+    if (target(c, &p, err) != OK || present(c, &tmp, &p, &old, &st, err) != OK)
         return err->code;
     mode_t mode = st.st_mode == 0 ? 0644 : st.st_mode & 0777;
     if (store(c, &p, text, mode, err) != OK)
@@ -191,26 +192,27 @@ static enum err_code edit_new(struct tool_call *c, const struct place *p, struct
 }
 
 /* The text to edit; st_mode 0: there is none. */
-static enum err_code edit_open(struct tool_call *c, struct place *p, struct str *text,
-                               struct stat *st, struct err *err)
+static enum err_code edit_open(struct tool_call *c, struct arena *a, struct place *p,
+                               struct str *text, struct stat *st, struct err *err)
 {
-    if (target(c, p, err) != OK || present(c, p, text, st, err) != OK)
+    if (target(c, p, err) != OK || present(c, a, p, text, st, err) != OK)
         return err->code;
     return st->st_mode != 0 && text_binary(*text) ? binary(p, *text, err) : OK;
 }
 
 static enum err_code edit_run(struct tool_call *c, struct err *err)
 {
+    own_arena tmp = { 0 };
     struct place p;
     struct str text = { 0 };
     struct stat st;
     struct edit e = edit_of(c->args);
     struct edited done;
-    if (edit_open(c, &p, &text, &st, err) != OK)
+    if (edit_open(c, &tmp, &p, &text, &st, err) != OK)
         return err->code;
     if (st.st_mode == 0)
         return edit_new(c, &p, err);
-    if (edit_apply(c->arena, text, &e, &done, err) != OK)
+    if (edit_apply(&tmp, text, &e, &done, err) != OK)
         return err_within(err, "'%s'", p.name);
     if (store(c, &p, done.text, st.st_mode & 0777, err) != OK)
         return err->code;
@@ -221,11 +223,12 @@ static enum err_code edit_run(struct tool_call *c, struct err *err)
 
 static enum err_code multi_run(struct tool_call *c, struct err *err)
 {
+    own_arena tmp = { 0 };
     struct place p;
     struct str text = { 0 };
     struct stat st;
     const json_t *edits = json_object_get(c->args, "edits");
-    if (edit_open(c, &p, &text, &st, err) != OK)
+    if (edit_open(c, &tmp, &p, &text, &st, err) != OK)
         return err->code;
     if (st.st_mode == 0) {
         err_raise(err, ERR_USAGE, "there is no '%s'", p.name);
@@ -235,7 +238,7 @@ static enum err_code multi_run(struct tool_call *c, struct err *err)
     for (size_t i = 0; i < n; i++) {
         struct edit e = edit_of(json_array_get(edits, i));
         struct edited done;
-        if (edit_apply(c->arena, text, &e, &done, err) != OK)
+        if (edit_apply(&tmp, text, &e, &done, err) != OK)
             return err_within(err, "'%s' is unchanged: edit %zu of %zu", p.name, i + 1, n);
         text = done.text;
         places += done.n;

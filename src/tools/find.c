@@ -39,6 +39,10 @@ static enum err_code glob_run(struct tool_call *c, struct err *err)
         walk_files(&root, &tmp, &w, err) != OK)
         return err->code;
     for (size_t i = 0; i < w.n; i++) {
+        if (clock_ms() > w.until_ms) {
+            w.cut = true;
+            break;
+        }
         if (!glob_fits(&g, str_from(w.file[i].below)))
             continue;
         if (n++ >= NAMES_MAX)
@@ -51,7 +55,7 @@ static enum err_code glob_run(struct tool_call *c, struct err *err)
     if (n > NAMES_MAX)
         buf_addf(&c->text, "[%zu more: a narrower pattern tells them]", n - NAMES_MAX);
     if (w.cut)
-        buf_addz(&c->text, "\n[not all was looked at: too many files]");
+        buf_addz(&c->text, "\n[not all was looked at: too many files, or too much time]");
     return OK;
 }
 
@@ -283,11 +287,9 @@ static enum err_code grep_files(struct grep *g, struct err *err)
         (only.len > 0 && glob_make(&tmp, only, true, &glob, err) != OK))
         return err->code;
     for (size_t i = 0; i < w.n && !g->cut; i++) {
-        if (only.len > 0 && !glob_fits(&glob, str_from(w.file[i].below)))
-            continue;
         struct arena_mark mark = arena_mark(&g->tmp);
         g->cut = clock_ms() > w.until_ms;
-        if (!g->cut)
+        if (!g->cut && (only.len == 0 || glob_fits(&glob, str_from(w.file[i].below))))
             search(g, &root, &w.file[i], w.until_ms);
         arena_rewind(&g->tmp, mark);
     }

@@ -8,6 +8,7 @@
 #include "sys/file.h"
 #include "tools/shell.h"
 #include "tools/tools_int.h"
+#include "tools/walk.h"
 
 #define INSIDE_WORKSPACE "/workspace"
 #define INSIDE_SPILL "/tool-output"
@@ -238,6 +239,8 @@ void tools_close(struct tools *t)
 {
     if (t == NULL)
         return;
+    if (t->call != NULL)
+        tool_call_end(t->call);
     shells_end(t);
     scratch_remove(t);
     for (size_t i = 0; i < FOLDERS; i++)
@@ -254,6 +257,17 @@ void tools_close(struct tools *t)
 const char *tools_folder(const struct tools *t)
 {
     return t->folder[FOLDER_WORKSPACE].inside;
+}
+
+void tools_adopt(const struct tools *t)
+{
+    const struct folder *f = &t->folder[FOLDER_WORKSPACE];
+    struct stat st;
+    int fd = geteuid() != 0 || fstat(f->fd, &st) != 0 || st.st_uid == 0
+                 ? -1 /* nobody but root owns it yet: the first command's box takes all */
+                 : open_below(f->fd, ".", O_RDONLY | O_DIRECTORY, false);
+    if (fd >= 0)
+        walk_give(fd, st.st_uid, st.st_gid);
 }
 
 /* ---- frozen files ---- */

@@ -244,7 +244,7 @@ void shell_ending(const struct shell *s, struct buf *b)
         buf_addf(b, "killed after %.1f s", wall_s);
         return;
     case BOX_OUT_OF_MEMORY:
-        buf_addz(b, "killed: out of memory");
+        buf_addz(b, "out of memory: something was killed");
         break;
     }
     buf_addf(b, "; %.1f s", wall_s);

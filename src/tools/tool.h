@@ -57,7 +57,6 @@ struct tool_call {
     int64_t until_ms; /* of clock_ms() */
     void *work;       /* what step and drop need */
     const struct tool *row;
-    bool holds; /* the session is ours until the end */
 };
 
 struct tool {

@@ -43,7 +43,8 @@ struct tools;
 
 MUST_USE
 enum err_code tools_open(const struct tools_spec *spec, struct tools **ret, struct err *err);
-/* Ends every command, removes what the session made for itself. NULL is fine. */
+/* Ends every command and the call that runs, removes what the session made for itself. NULL is
+ * fine. */
 void tools_close(struct tools *t);
 
 /* All rows, the built-in ones first; owned by the caller. */
@@ -87,6 +88,11 @@ void tools_pump(struct tools *t);
  * commands, or "" when there is neither. In the arena. */
 struct str tools_reminder(const struct tools *t, struct arena *a);
 const char *tools_folder(const struct tools *t); /* the workspace as commands and paths name it */
+
+/* After somebody else has put files into the workspace: as root, what root owns in it comes to
+ * belong to the workspace's owner, the box's uid, so that commands can write it. No links are
+ * followed; hard links are left out. Else a no-op. */
+void tools_adopt(const struct tools *t);
 
 /* Are the frozen files as they were? Puts back what is not, and says which (ERR_STATE). */
 MUST_USE

@@ -38,7 +38,7 @@ struct tools {
     json_t *todos;                         /* owned; NULL: none */
     struct shell *shell[TOOLS_SHELLS_MAX]; /* owned: in the background; NULL: free */
     int shells_started, spills;
-    bool busy; /* a call runs */
+    struct tool_call *call; /* that runs; NULL: none */
 };
 
 /* ---- session.c ---- */

@@ -109,3 +109,40 @@ enum err_code walk_files(const struct place *from, struct arena *a, struct walk 
     *ret = w;
     return OK;
 }
+
+static void give(int dir, const char *name, uid_t uid, gid_t gid, int depth);
+
+static void give_below(int fd, uid_t uid, gid_t gid, int depth)
+{
+    DIR *d = fdopendir(fd);
+    if (d == NULL) {
+        own_fd_drop(&fd);
+        return;
+    }
+    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d))
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            give(dirfd(d), e->d_name, uid, gid, depth);
+    closedir(d);
+}
+
+/* By descriptor: what stands under the name may become something else meanwhile. */
+static void give(int dir, const char *name, uid_t uid, gid_t gid, int depth)
+{
+    struct stat st;
+    own_fd fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return;
+    bool folder = S_ISDIR(st.st_mode), file = S_ISREG(st.st_mode) && st.st_nlink == 1;
+    if (st.st_uid == 0 && (folder || file) && fchownat(fd, "", uid, gid, AT_EMPTY_PATH) != 0)
+        return; /* a file system without owners */
+    int below = folder && depth < WALK_DEPTH_MAX
+                    ? openat(fd, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                    : -1;
+    if (below >= 0)
+        give_below(below, uid, gid, depth + 1);
+}
+
+void walk_give(int dir_fd, uid_t uid, gid_t gid)
+{
+    give_below(dir_fd, uid, gid, 0);
+}

@@ -30,4 +30,8 @@ MUST_USE
 enum err_code walk_files(const struct place *from, struct arena *a, struct walk *ret,
                          struct err *err);
 
+/* What root owns below the folder (opened for reading; taken over) goes to that owner: folders, and
+ * files of one link. */
+void walk_give(int dir_fd, uid_t uid, gid_t gid);
+
 #endif

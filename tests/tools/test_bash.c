@@ -112,6 +112,28 @@ static void both_write(void **state)
     episode_end(&e);
 }
 
+/* What the harness puts there as root becomes the commands', but for what lies outside. */
+static void adopts(void **state)
+{
+    struct episode e = episode_start();
+    struct err err = { 0 };
+    struct stat st;
+    const char *outside = path_join(&e.a, e.top, "outside");
+    (void)state;
+    bash(&e, "mkdir own; echo a > own/a", "[exit code 0");
+    assert_int_equal(file_write(outside, S("x"), 0644, &err), OK);
+    lay(&e, "put/deep/f", "from outside\n");
+    assert_int_equal(link(outside, path_join(&e.a, e.dir, "put/hard")) |
+                         symlink(outside, path_join(&e.a, e.dir, "put/soft")),
+                     0);
+    tools_adopt(e.t);
+    bash(&e, "echo more >> put/deep/f && echo new > put/deep/g && cat put/deep/f",
+         "from outside\nmore\n");
+    assert_int_equal(stat(outside, &st), 0);
+    assert_int_equal(st.st_uid, geteuid());
+    episode_end(&e);
+}
+
 static void reaches_nothing(void **state)
 {
     static const struct {
@@ -265,7 +287,7 @@ static void bounds(void **state)
          "time.sleep(20)\n   os._exit(0)\n  n += 1\nexcept OSError:\n pass\nprint(n < 60)'",
          "True\n");
     bash_at(&e, true, "python3 -c 'x = b\"x\" * (900 << 20)'; echo after",
-            "[killed: out of memory");
+            "[out of memory: something was killed; ");
     bash(&e, "echo fine", "fine");
     episode_end(&e);
 }
@@ -375,6 +397,22 @@ static void given_up(void **state)
     assert_non_null(strstr(r.text.ptr, "Bash was stopped before its end"));
     assert_int_equal(sleepers(s), 0);
     bash(&e, "echo again", "again\n");
+    episode_end(&e);
+}
+
+/* A session that is closed while a call runs takes it along. */
+static void closed_during_a_call(void **state)
+{
+    struct episode e = episode_start();
+    const char *s = own_seconds(&e);
+    (void)state;
+    own_json args = json_pack("{s:s}", "command", arena_fmt(&e.a, RUNAWAYS "echo up; sleep $s", s));
+    struct tool_call *c = tool_call_begin(e.t, &e.a, S("Bash"), args);
+    assert_false(tool_call_done(c));
+    await_sleepers(s, 2);
+    tools_close(e.t);
+    e.t = NULL;
+    assert_int_equal(sleepers(s), 0);
     episode_end(&e);
 }
 
@@ -548,6 +586,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(folder_lasts),
         cmocka_unit_test(both_write),
         cmocka_unit_test(reaches_nothing),
+        cmocka_unit_test(adopts),
+        cmocka_unit_test(closed_during_a_call),
         cmocka_unit_test(frozen_files),
         cmocka_unit_test(leaves_nobody),
         cmocka_unit_test(timeouts),

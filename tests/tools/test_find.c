@@ -242,6 +242,14 @@ static void regex_matches(void **state)
     assert_int_equal(regex_find(&re, S("abbc"), 3, &at), REGEX_NO);
     assert_int_equal(regex_find(&re, (struct str){ 0 }, 0, &at), REGEX_NO);
     regex_fini(&re);
+    /* An honest pattern on a long text needs room, and has it. */
+    own_mem char *text = malloc(20001);
+    memset(text, 'a', 20000);
+    text[20000] = 'b';
+    assert_int_equal(regex_make(S("(a|\\n)*b"), REGEX_MANY_LINES, &re, &err), OK);
+    assert_int_equal(regex_find(&re, (struct str){ text, 20001 }, 0, &at), REGEX_YES);
+    assert_int_equal(at.to, 20001);
+    regex_fini(&re);
     assert_int_equal(regex_make(S(""), REGEX_PLAIN, &re, &err), ERR_USAGE);
 }
 
