@@ -77,6 +77,9 @@ static void folder_lasts(void **state)
     bash(&e, "cat a.txt; echo \"($X)\"", "here()\n");
     bash(&e, "cd /; pwd", "/\n"); /* outside: not kept */
     bash(&e, "pwd", at(&e, "sub"));
+    if (rung == 1)
+        bash(&e, "cd /tool-output; pwd", "/tool-output\n[exit code 0"); /* nor this */
+    bash(&e, "pwd", at(&e, "sub"));
     bash(&e, "cd ..; ln -s sub link; cd link", "[exit");
     bash(&e, "pwd", at(&e, "sub"));
     bash(&e, "cd ..; rm -r sub link", "; now in ");
@@ -107,7 +110,11 @@ static void both_write(void **state)
          "{\"file_path\": \"a/x.txt\", \"old_string\": \"shell\", \"new_string\": \"z\"}",
          "1 place");
     does(&e, "Write", "{\"file_path\": \"a/b/c.txt\", \"content\": \"made later\"}", "Made");
-    bash(&e, "cat a/x.txt a/b/c.txt; rm -r a && echo removed", "z\nmade laterremoved");
+    bash(&e,
+         "echo + >> a/x.txt && echo + >> a/b/c.txt && sed -i s/+// a/x.txt a/b/c.txt && echo both",
+         "both\n");
+    does(&e, "Write", "{\"file_path\": \"a/b/e.txt\", \"content\": \"1\"}", "Made");
+    bash(&e, "cat a/x.txt a/b/c.txt; rm -r a && echo removed", "z\n\nmade later\nremoved");
     refuses(&e, "Write", "{\"file_path\": \"none/../../x\", \"content\": \"\"}", "outside");
     episode_end(&e);
 }
@@ -456,11 +463,16 @@ static void background(void **state)
     assert_non_null(
         strstr(tools_reminder(e.t, &e.a).ptr, "Background commands:\nbash_1 (running for"));
     bash(&e, ": > go", "[exit code 0");
+    for (int k = 0;
+         k < 1000 && strstr(tools_reminder(e.t, &e.a).ptr, "bash_1 (exit code 4") == NULL; k++) {
+        poll(NULL, 0, 10);
+        tools_pump(e.t);
+    }
     refuses(&e, "BashOutput", "{\"bash_id\": \"bash_1\", \"filter\": \"(\"}",
             "filter: the pattern is wrong at character");
-    const char *said =
-        output_until(&e, "{\"bash_id\": \"bash_1\", \"filter\": \"^th\"}", "exit code 4");
-    assert_null(strstr(said, "one"));
+    const char *said = does(&e, "BashOutput", "{\"bash_id\": \"bash_1\", \"filter\": \"^th\"}",
+                            "three\n[exit code 4");
+    assert_null(strstr(said, "two"));
     behind(&e, arena_fmt(&e.a, RUNAWAYS "echo up; sleep $s", s), "as bash_2");
     output_until(&e, "{\"bash_id\": \"bash_2\"}", "up\n");
     await_sleepers(s, 4);
@@ -495,6 +507,21 @@ static void background_is_bounded(void **state)
     tools_close(e.t);
     e.t = NULL;
     assert_int_equal(sleepers(s), 0);
+    episode_end(&e);
+}
+
+/* A command that says much in the background goes on while other calls are made. */
+static void goes_on_behind(void **state)
+{
+    struct episode e = episode_start();
+    (void)state;
+    behind(&e, "seq 600000; : > ended", "as bash_1"); /* four pipes full */
+    for (int i = 0; i < 1000 && held(&e, "ended") == NULL; i++) {
+        poll(NULL, 0, 10);
+        does(&e, "Glob", "{\"pattern\": \"*\"}", "");
+    }
+    holds(&e, "ended", "");
+    does(&e, "BashOutput", "{\"bash_id\": \"bash_1\"}", "bytes are lost|599999\n600000\n");
     episode_end(&e);
 }
 
@@ -598,6 +625,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(background),
         cmocka_unit_test(background_is_bounded),
         cmocka_unit_test(dies_with_owner),
+        cmocka_unit_test(goes_on_behind),
     };
     own_mem char *self = realpath(argv[0], NULL);
     struct box_facts facts;
