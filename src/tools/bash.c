@@ -19,6 +19,14 @@ void tools_pump(struct tools *t)
             shell_pump(t->shell[i]);
 }
 
+size_t tools_running(const struct tools *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < TOOLS_SHELLS_MAX; i++)
+        n += t->shell[i] != NULL && t->shell[i]->box != NULL;
+    return n;
+}
+
 static size_t shell_fds(const struct shell *s, struct pollfd *ret)
 {
     size_t n = 0;

@@ -285,7 +285,7 @@ static const struct tool_param read_params[] = {
       .help = "So many lines; 2000 when left out.",
       .kind = PARAM_INT,
       .min = 1,
-      .max = READ_LINES },
+      .max = 1000000000 },
 };
 static const struct tool_param write_params[] = {
     FILE_PATH,

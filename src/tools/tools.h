@@ -83,6 +83,8 @@ struct tool_result tool_call_end(struct tool_call *c); /* ends what is not done 
 #define TOOLS_SHELLS_MAX 8
 size_t tools_fds(const struct tools *t, struct pollfd ret[2 * TOOLS_SHELLS_MAX]);
 void tools_pump(struct tools *t);
+/* Background commands that run: while one does, nothing should be measured. */
+size_t tools_running(const struct tools *t);
 
 /* For a turn after the context was cut: the list of what is to be done and the background
  * commands, or "" when there is neither. In the arena. */

@@ -498,7 +498,9 @@ static void background_is_bounded(void **state)
         behind(&e, arena_fmt(&e.a, "sleep %s", s), arena_fmt(&e.a, "bash_%d", i + 1));
     refuses(&e, "Bash", "{\"command\": \"sleep 1\", \"run_in_background\": true}",
             "8 commands run in the background|KillShell\nbash_1 (running");
+    assert_int_equal(tools_running(e.t), TOOLS_SHELLS_MAX);
     does(&e, "KillShell", "{\"shell_id\": \"bash_3\"}", "killed");
+    assert_int_equal(tools_running(e.t), TOOLS_SHELLS_MAX - 1);
     behind(&e, "seq 2000000; echo end", "as bash_9");
     const char *said = output_until(
         &e, "{\"bash_id\": \"bash_9\", \"filter\": \"lost|^end|^1999999$\"}", "exit code 0");
@@ -522,6 +524,42 @@ static void goes_on_behind(void **state)
     }
     holds(&e, "ended", "");
     does(&e, "BashOutput", "{\"bash_id\": \"bash_1\"}", "bytes are lost|599999\n600000\n");
+    episode_end(&e);
+}
+
+/* A command turns a folder into a link and back all the time: nothing outside is read or written.
+ */
+static void links_that_come_and_go(void **state)
+{
+    struct episode e = episode_start();
+    struct err err = { 0 };
+    struct str *names;
+    size_t n, wrote = 0;
+    const char *outside = path_join(&e.a, e.top, "outside");
+    (void)state;
+    assert_int_equal(mkdir(outside, 0777), 0);
+    assert_int_equal(file_write(path_join(&e.a, outside, "f"), S("secret"), 0666, &err), OK);
+    behind(
+        &e,
+        "while :; do ln -s ../outside d; rm d; mkdir d; echo mine > d/f; rm -r d; done 2>/dev/null",
+        "bash_1");
+    for (int i = 0; i < 1500; i++) {
+        struct arena_mark mark = arena_mark(&e.a);
+        const char *args = arena_fmt(&e.a, "{\"file_path\": \"d/new%d\", \"content\": \"x\"}", i);
+        call(&e, "Write", args);
+        wrote += !e.last.failed;
+        assert_null(strstr(call(&e, "Read", "{\"file_path\": \"d/f\"}"), "secret"));
+        assert_null(strstr(
+            call(&e, "Grep", "{\"pattern\": \"e\", \"path\": \"d\", \"output_mode\": \"content\"}"),
+            "secret"));
+        assert_null(strstr(call(&e, "Glob", "{\"pattern\": \"**\"}"), "outside"));
+        tools_adopt(e.t);
+        arena_rewind(&e.a, mark);
+    }
+    does(&e, "KillShell", "{\"shell_id\": \"bash_1\"}", "was running");
+    assert_int_equal(dir_list(&e.a, outside, NULL, &names, &n, &err), OK);
+    assert_int_equal(n, 1);
+    assert_true(wrote > 0);
     episode_end(&e);
 }
 
@@ -626,6 +664,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(background_is_bounded),
         cmocka_unit_test(dies_with_owner),
         cmocka_unit_test(goes_on_behind),
+        cmocka_unit_test(links_that_come_and_go),
     };
     own_mem char *self = realpath(argv[0], NULL);
     struct box_facts facts;

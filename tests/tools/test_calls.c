@@ -29,7 +29,7 @@ static void arguments(void **state)
           "'offset' is 1.5, wanted a whole number" },
         { "Read", "{\"file_path\": \"a\", \"offset\": 1e300}", "wanted a whole number" },
         { "Read", "{\"file_path\": \"a\", \"offset\": -1}", "'offset' is -1, wanted 0 to" },
-        { "Read", "{\"file_path\": \"a\", \"limit\": 0}", "wanted 1 to 2000" },
+        { "Read", "{\"file_path\": \"a\", \"limit\": 0}", "wanted 1 to 1000000000" },
         { "Edit",
           "{\"file_path\": \"a\", \"old_string\": \"a\", \"new_string\": \"b\", \"replace_all\": "
           "\"yes\"}",
