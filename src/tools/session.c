@@ -1,7 +1,10 @@
 /* A session: its folders, what the model has seen, what is frozen. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/own.h"
@@ -12,6 +15,8 @@
 
 #define INSIDE_WORKSPACE "/workspace"
 #define INSIDE_SPILL "/tool-output"
+#define SCRATCH_HEAD "cuda-agent-tools"
+#define SCRATCH_YOUNG_S 60
 
 void hash_text(struct str text, char ret[HASH_HEX])
 {
@@ -119,23 +124,63 @@ static enum err_code folder_open(struct folder *f, const char *outside, const ch
     return f->fd < 0 ? err_sys(err, "open folder '%s'", outside) : OK;
 }
 
-static enum err_code scratch_make(struct tools *t, struct err *err)
+/* Folders of owners that were killed: nobody holds their lock. Young ones may not be locked yet. */
+static void scratch_sweep(const char *parent)
+{
+    static bool swept;
+    own_arena tmp = { 0 };
+    DIR *d = swept ? NULL : opendir(parent);
+    swept = true;
+    for (struct dirent *e = d ? readdir(d) : NULL; e != NULL; e = readdir(d)) {
+        const char *path = path_join(&tmp, parent, e->d_name);
+        struct err ignored = { 0 }; /* what stays is met again */
+        struct stat st;
+        if (!str_starts(str_from(e->d_name), S(SCRATCH_HEAD "-")) || lstat(path, &st) != 0 ||
+            !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+            time(NULL) - st.st_ctime < SCRATCH_YOUNG_S)
+            continue;
+        own_fd fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && shell_remove(path, &ignored) != OK)
+            ignored = (struct err){ 0 };
+    }
+    if (d != NULL)
+        closedir(d);
+}
+
+static enum err_code scratch_find(struct tools *t, struct err *err)
 {
     own_arena tmp = { 0 };
     const char *parent = getenv("TMPDIR"), *made = t->spec.scratch;
     if (parent == NULL || parent[0] != '/')
         parent = "/tmp";
-    if (made == NULL && dir_temp(&tmp, parent, "cuda-agent-tools", &made, err) != OK)
-        return err->code;
-    t->scratch_made = t->spec.scratch == NULL;
+    if (made == NULL) {
+        scratch_sweep(parent);
+        if (dir_temp(&tmp, parent, SCRATCH_HEAD, &made, err) != OK)
+            return err->code;
+        t->scratch_made = true;
+    }
     t->scratch = realpath(made, NULL);
-    if (t->scratch == NULL || chmod(t->scratch, dir_mode()) != 0)
+    if (t->scratch == NULL)
         return err_sys(err, "find the scratch folder '%s'", made);
+    t->scratch_lock = open(t->scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (t->scratch_lock < 0 || flock(t->scratch_lock, LOCK_EX | LOCK_NB) != 0)
+        return err_sys(err, "lock the scratch folder '%s'", made);
+    return OK;
+}
+
+static enum err_code scratch_make(struct tools *t, struct err *err)
+{
+    own_arena tmp = { 0 };
+    if (scratch_find(t, err) != OK)
+        return err->code;
     size_t n = strlen(t->workspace);
     if (strncmp(t->scratch, t->workspace, n) == 0 &&
         (t->scratch[n] == '/' || t->scratch[n] == '\0'))
         return err_raise(err, ERR_USAGE, "the scratch folder '%s' lies in the workspace",
                          t->scratch);
+    if (chmod(t->scratch, dir_mode()) != 0)
+        return err_sys(err, "close the scratch folder '%s'", t->scratch);
+    t->scratch_ours = true;
     static const char *const below[] = { "spill", "tmp", "frozen" };
     for (size_t i = 0; i < COUNT(below); i++)
         if (dir_make(path_join(&tmp, t->scratch, below[i]), 0755, err) != OK)
@@ -212,6 +257,7 @@ enum err_code tools_open(const struct tools_spec *spec, struct tools **ret, stru
     if (t == NULL)
         return err_sys(err, "open a session");
     t->spec = *spec;
+    t->scratch_lock = -1;
     for (size_t i = 0; i < FOLDERS; i++)
         t->folder[i].fd = -1;
     if (open_parts(t, err) != OK) {
@@ -228,7 +274,7 @@ static void scratch_remove(struct tools *t)
     static const char *const below[] = { "spill", "tmp", "frozen" };
     own_arena tmp = { 0 };
     struct err ignored = { 0 }; /* what stays is swept with the folder above it */
-    for (size_t i = 0; t->scratch != NULL && i < COUNT(below); i++)
+    for (size_t i = 0; t->scratch_ours && i < COUNT(below); i++)
         if (shell_remove(path_join(&tmp, t->scratch, below[i]), &ignored) != OK)
             ignored = (struct err){ 0 };
     if (t->scratch != NULL && t->scratch_made)
@@ -243,6 +289,7 @@ void tools_close(struct tools *t)
         tool_call_end(t->call);
     shells_end(t);
     scratch_remove(t);
+    own_fd_drop(&t->scratch_lock);
     for (size_t i = 0; i < FOLDERS; i++)
         own_fd_drop(&t->folder[i].fd);
     free((char *)(uintptr_t)t->folder[FOLDER_SPILL].outside);

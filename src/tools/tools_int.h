@@ -28,10 +28,11 @@ struct tools {
     struct tools_spec spec;
     int rung;
     struct folder folder[FOLDERS];
-    char *workspace, *scratch; /* owned: real paths */
-    char *cwd;                 /* owned: of the shell, as commands name it */
-    bool scratch_made;
-    struct seen *seen; /* owned */
+    char *workspace, *scratch;       /* owned: real paths */
+    char *cwd;                       /* owned: of the shell, as commands name it */
+    bool scratch_made, scratch_ours; /* the folder; what lies in it */
+    int scratch_lock;                /* owned: held for as long as the folder is in use */
+    struct seen *seen;               /* owned */
     size_t n_seen, next_seen;
     struct frozen frozen[FROZEN_MAX];
     size_t n_frozen;

@@ -332,6 +332,7 @@ static void opening(void **state)
     (void)state;
     lay(&e, "model.py", "task\n");
     assert_int_equal(symlink("model.py", path_join(&e.a, e.dir, "link")), 0);
+    lay(&e, "tmp/mine", "mine\n");
     const struct {
         struct tools_spec spec;
         enum err_code code;
@@ -351,6 +352,32 @@ static void opening(void **state)
             fail_msg("row %zu: %d, %s", i, (int)code, err.text);
     }
     tools_close(NULL);
+    holds(&e, "tmp/mine", "mine\n"); /* nothing of the workspace was taken for scratch */
+    episode_end(&e);
+}
+
+/* One session at a time in a scratch folder, which is empty again after it. */
+static void scratch_is_ones_own(void **state)
+{
+    struct episode e = episode_new();
+    const char *bin = arena_fmt(&e.a, "%s/tmp", e.top), *live = NULL;
+    struct err err = { 0 };
+    struct str *names;
+    size_t n;
+    (void)state;
+    assert_int_equal(mkdir(bin, 0755), 0);
+    live = path_join(&e.a, bin, "cuda-agent-tools-live");
+    assert_int_equal(mkdir(live, 0755), 0);
+    struct tools_spec spec = { .workspace = e.dir, .scratch = live };
+    struct tools *first = NULL, *second = NULL;
+    assert_int_equal(tools_open(&spec, &first, &err), OK);
+    assert_int_equal(tools_open(&spec, &second, &err), ERR_SYSTEM);
+    assert_non_null(strstr(err.text, "lock the scratch folder"));
+    assert_true(path_exists(path_join(&e.a, live, "spill"))); /* the first one's, still */
+    tools_close(first);
+    assert_int_equal(dir_list(&e.a, live, NULL, &names, &n, &err), OK);
+    assert_int_equal(n, 0);
+    assert_false(path_exists(path_join(&e.a, live, "spill")));
     episode_end(&e);
 }
 
@@ -395,11 +422,17 @@ static void memory_of_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reading),         cmocka_unit_test(reading_what_is_odd),
-        cmocka_unit_test(paths),           cmocka_unit_test(links_are_not_written),
-        cmocka_unit_test(writing),         cmocka_unit_test(editing),
-        cmocka_unit_test(editing_many),    cmocka_unit_test(frozen),
-        cmocka_unit_test(opening),         cmocka_unit_test(todos),
+        cmocka_unit_test(reading),
+        cmocka_unit_test(reading_what_is_odd),
+        cmocka_unit_test(paths),
+        cmocka_unit_test(links_are_not_written),
+        cmocka_unit_test(writing),
+        cmocka_unit_test(editing),
+        cmocka_unit_test(editing_many),
+        cmocka_unit_test(frozen),
+        cmocka_unit_test(opening),
+        cmocka_unit_test(todos),
+        cmocka_unit_test(scratch_is_ones_own),
         cmocka_unit_test(memory_of_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
