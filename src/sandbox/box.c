@@ -45,6 +45,7 @@ static enum err_code start_at(int rung, const struct box_spec *spec, struct box 
                               struct err *err)
 {
     assert(spec->argv[0][0] == '/' && spec->env != NULL && spec->tmp_bytes > 0);
+    assert(spec->role != BOX_WORKSPACE || (!spec->gpu && spec->channel_fd < 0));
     struct box *b = calloc(1, sizeof *b);
     if (b == NULL)
         return err_sys(err, "allocate a box");

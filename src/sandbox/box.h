@@ -27,9 +27,11 @@
 #include "core/str.h"
 
 enum box_role {
-    BOX_BUILDER, /* compilers: may start processes; no GPU, no channel */
-    BOX_WORKER,  /* the Python worker: may start processes and threads (Inductor calls g++) */
-    BOX_RUNNER   /* the candidate: threads only, no second process, no exec after start */
+    BOX_BUILDER,  /* compilers: may start processes; no GPU, no channel */
+    BOX_WORKER,   /* the Python worker: may start processes and threads (Inductor calls g++) */
+    BOX_RUNNER,   /* the candidate: threads only, no second process, no exec after start */
+    BOX_WORKSPACE /* the shell of an author: may start processes; no GPU, no channel, and a uid that
+                     no builder has */
 };
 
 struct box_mount {

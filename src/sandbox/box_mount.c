@@ -63,6 +63,10 @@ static int make_point(const char *at, bool folder)
 {
     if (folder)
         return make_dirs(at, strlen(at));
+    /* In a mount made before: it may be closed to writing. */
+    struct stat st;
+    if (lstat(at, &st) == 0 && S_ISREG(st.st_mode))
+        return 0;
     const char *slash = strrchr(at, '/');
     if (make_dirs(at, (size_t)(slash - at)) != 0)
         return -1;

@@ -396,6 +396,13 @@ static const struct {
     { "keys of the terminal", probe_terminal, BOX_RUNNER, 0 },
     { "a thread", probe_thread, BOX_RUNNER, 0 },
     { "size of /tmp", probe_tmp_size, BOX_RUNNER, 1 },
+    { "network of a workspace", probe_network, BOX_WORKSPACE, 0 },
+    { "unshare of a workspace", probe_unshare, BOX_WORKSPACE, 0 },
+    { "ptrace of a workspace", probe_ptrace, BOX_WORKSPACE, 0 },
+    { "remount, setns, mknod of a workspace", probe_remount, BOX_WORKSPACE, 0 },
+    { "files of the kernel, workspace", probe_kernel_files, BOX_WORKSPACE, 0 },
+    { "strangers, workspace", probe_strangers, BOX_WORKSPACE, 2 },
+    { "files, workspace", probe_files, BOX_WORKSPACE, 0 },
     /* These have tests of their own. */
     { "descriptors", probe_descriptors, BOX_RUNNER, 0 },
     { "processors", probe_processors, BOX_RUNNER, 0 },
@@ -406,7 +413,7 @@ static const struct {
     { "spin", probe_spin, BOX_RUNNER, 0 },
     { "tick", probe_tick, BOX_RUNNER, 0 },
 };
-#define PLAIN_PROBES 31 /* the first rows: exit 0 and nothing else to look at */
+#define PLAIN_PROBES 38 /* the first rows: exit 0 and nothing else to look at */
 
 /* ---- outside ---- */
 
@@ -592,6 +599,40 @@ static void leaves_nothing(void **state)
     for (struct dirent *e = d ? readdir(d) : NULL; e != NULL; e = readdir(d))
         assert_false(strncmp(e->d_name, ours, strlen(ours)) == 0);
     closedir(d);
+}
+
+/* A file that is mounted read-only into a writable folder, closed to writing as it lies there. */
+static void frozen_in_workspace(void **state)
+{
+    static const char script[] =
+        "cd /w/sub && id -u; for c in 'echo x >f' 'rm -f f' 'mv f g' 'chmod 666 f' 'ln f g' 'mv "
+        "../sub "
+        "../s' 'rm -rf ../sub' 'echo x >new'; do (eval \"$c\") 2>/dev/null; echo $?; done; cat f";
+    const char *argv[] = { "/bin/sh", "-c", script, NULL };
+    own_arena a = { 0 };
+    struct err err = { 0 };
+    const char *dir = NULL;
+    (void)state;
+    if (rung != 1)
+        skip(); /* Landlock takes back nothing */
+    assert_int_equal(dir_temp(&a, "/tmp", "ca-w", &dir, &err), OK);
+    const char *sub = path_join(&a, dir, "sub"), *f = path_join(&a, sub, "f");
+    assert_int_equal(mkdir(sub, 0755), 0);
+    assert_int_equal(file_write(f, S("frozen"), 0444, &err), OK);
+    const struct box_mount in[] = { { dir, "/w", true, false },
+                                    { sub, "/w/sub", true, false },
+                                    { f, "/w/sub/f", false, false } };
+    struct box_spec spec = spec_of(BOX_WORKSPACE, argv);
+    spec.mounts = in;
+    spec.n_mounts = COUNT(in);
+    struct box_output out = run(&a, &spec, 10000);
+    struct str rest = out.out, uid, want = S("2\n1\n1\n1\n1\n1\n1\n0\nfrozen");
+    assert_true(str_cut(&rest, '\n', &uid));
+    if (geteuid() == 0)
+        assert_true(str_starts(uid, S("5")) && uid.len == 5);
+    if (!str_eq(rest, want))
+        fail_msg("%s%s", out.out.ptr, out.err_out.ptr);
+    assert_int_equal(dir_remove(dir, &err), OK);
 }
 
 static void output_is_cut(void **state)
@@ -900,6 +941,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(limits),
         cmocka_unit_test(tmp_is_bounded),
         cmocka_unit_test(leaves_nothing),
+        cmocka_unit_test(frozen_in_workspace),
         cmocka_unit_test(output_is_cut),
         cmocka_unit_test(cannot_start),
         cmocka_unit_test(held_processors),
