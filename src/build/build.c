@@ -167,7 +167,8 @@ enum err_code build_boxed(struct arena *a, const struct build_request *req, cons
                              .err_fd = -1,
                              .mem_bytes = BUILD_MEM(req->candidate->target),
                              .tmp_bytes = BUILD_TMP,
-                             .file_bytes = req->torch ? 4 * OBJECT_MAX : OBJECT_MAX, /* precompiled headers */
+                             .file_bytes =
+                                 req->torch ? 4 * OBJECT_MAX : OBJECT_MAX, /* precompiled headers */
                              .cpu_s = 600,
                              .tasks_max = 256 };
     return box_run(a, &spec, wall_ms, LOG_MAX, ret, err);

@@ -125,7 +125,8 @@ static enum err_code best_fill(struct loop *l, const char *dir, const struct kep
     if (text == NULL)
         return err_raise(err, ERR_SYSTEM, "no memory for a verdict");
     if (candidate_back(l, best->hash, &c, err) != OK ||
-        workspace_lay(dir, l->cfg->task, err) != OK || workspace_put(dir, &c, err) != OK ||
+        workspace_lay(dir, l->cfg->task, c.contract, err) != OK ||
+        workspace_put(dir, &c, err) != OK ||
         file_write(path_join(&tmp, dir, "verdict.json"), str_from(text), 0644, err) != OK)
         return err->code;
     return chmod(dir, 0755) == 0 ? OK : err_sys(err, "open up '%s'", dir);

@@ -10,22 +10,35 @@
 #define LAID_MAX ((size_t)1 << 20)
 
 static const struct {
+    enum contract contract;
     const char *from, *to;
 } laid[] = {
-    { "include/cuda_agent.h", "cuda_agent.h" },
-    { "skills/workspace/README.md", "README.md" },
+    { CONTRACT_NATIVE, "include/cuda_agent.h", "cuda_agent.h" },
+    { CONTRACT_NATIVE, "skills/workspace/README.md", "README.md" },
+    { CONTRACT_TORCH, "skills/workspace/TORCH.md", "README.md" },
+    { CONTRACT_TORCH, "workdir/binding.cpp", "binding.cpp" },
+    { CONTRACT_TORCH, "workdir/binding_registry.h", "binding_registry.h" },
+    { CONTRACT_TORCH, "workdir/utils/__init__.py", "utils/__init__.py" },
+    { CONTRACT_TORCH, "workdir/utils/examiner.py", "utils/examiner.py" },
+    { CONTRACT_TORCH, "workdir/utils/compile.sh", "utils/compile.sh" },
+    { CONTRACT_TORCH, "workdir/utils/verification.py", "utils/verification.py" },
+    { CONTRACT_TORCH, "workdir/utils/profiling.py", "utils/profiling.py" },
 };
 
-enum err_code workspace_lay(const char *dir, const struct task *task, struct err *err)
+enum err_code workspace_lay(const char *dir, const struct task *task, enum contract contract,
+                            struct err *err)
 {
     own_arena tmp = { 0 };
     const char *share = NULL;
     if (share_dir(&tmp, &share, err) != OK ||
         dir_make(path_join(&tmp, dir, "kernels"), 0755, err) != OK ||
+        (contract == CONTRACT_TORCH && dir_make(path_join(&tmp, dir, "utils"), 0755, err) != OK) ||
         file_write(path_join(&tmp, dir, "model.py"), task->source, FROZEN, err) != OK)
         return err_within(err, "workspace '%s'", dir);
     for (size_t i = 0; i < COUNT(laid); i++) {
         struct str bytes;
+        if (laid[i].contract != contract)
+            continue;
         if (file_read(&tmp, path_join(&tmp, share, laid[i].from), LAID_MAX, &bytes, err) != OK ||
             file_write(path_join(&tmp, dir, laid[i].to), bytes, FROZEN, err) != OK)
             return err_within(err, "workspace '%s'", dir);
@@ -64,12 +77,20 @@ enum err_code workspace_put(const char *dir, const struct candidate *c, struct e
     if (dir_make(dir, 0755, err) != OK || dir_temp(&tmp, dir, ".kernels", &fresh, err) != OK)
         return err->code;
     enum err_code code = OK;
-    for (size_t i = 0; i < c->n_files && code == OK; i++)
-        code = file_write(path_join(&tmp, fresh, c->file[i].name), c->file[i].text, 0644, err);
+    const struct source_file *top = NULL;
+    for (size_t i = 0; i < c->n_files && code == OK; i++) {
+        const struct source_file *f = &c->file[i];
+        if (strcmp(f->name, MODEL_NEW) == 0)
+            top = f;
+        else
+            code = file_write(path_join(&tmp, fresh, f->name), f->text, 0644, err);
+    }
     if (code == OK && chmod(fresh, 0755) != 0)
         code = err_sys(err, "open up '%s'", fresh);
     if (code == OK)
         code = workspace_place(fresh, path_join(&tmp, dir, "kernels"), err);
+    if (code == OK && top != NULL)
+        code = file_write(path_join(&tmp, dir, MODEL_NEW), top->text, 0644, err);
     if (code == OK)
         return OK;
     struct err later = { 0 }; /* must not hide the cause */

@@ -4,6 +4,8 @@
  *   kernels/      the candidate: the author's only folder
  *   cuda_agent.h  the contract, for reading and for editors; a build uses its own copy
  *   README.md     how to work here
+ * and for the torch contract, in the place of cuda_agent.h, what a published CUDA-Agent work folder
+ * has: binding.cpp, binding_registry.h, utils/; the candidate is model_new.py and kernels/.
  *
  * What lies here is input, never truth: the harness keeps the task and the best candidate.
  * Errors: ERR_SYSTEM, ERR_MISSING (the product's own files), ERR_FORMAT (what was found).
@@ -15,9 +17,10 @@
 
 /* Make the directory or mend it: frozen files are written anew, kernels/ is left as it is. */
 MUST_USE
-enum err_code workspace_lay(const char *dir, const struct task *task, struct err *err);
+enum err_code workspace_lay(const char *dir, const struct task *task, enum contract contract,
+                            struct err *err);
 
-/* Put the candidate's files in the place of DIR/kernels: all of them or none. */
+/* Put the candidate's files in the place of DIR/kernels: all of them or none; then model_new.py. */
 MUST_USE
 enum err_code workspace_put(const char *dir, const struct candidate *c, struct err *err);
 

@@ -2,8 +2,9 @@
  *
  * First line of a source: `// want: wrong tampered`. The second says what it is: `// hacks 8, 24:
  * text` for an attack (the numbers of the catalogue that docs/trust.md explains), `// honest,
- * beside hacks 8: text` for its twin, `// fault: text` for a plain mistake. A .py is the model_new.py
- * of a torch candidate (`# want: `), its binding the .cpp of its name or the one that all share.
+ * beside hacks 8: text` for its twin, `// fault: text` for a plain mistake. A .py is the
+ * model_new.py of a torch candidate (`# want: `), its binding the .cpp of its name or the one that
+ * all share.
  */
 #ifndef ATTACKS_ROWS_H
 #define ATTACKS_ROWS_H

@@ -39,7 +39,7 @@ static void lay_put_get(void **state)
     const char *top = NULL;
     assert_int_equal(dir_temp(&a, "/tmp", "workspace", &top, &err), OK);
     const char *dir = path_join(&a, top, "deep/er");
-    assert_string_equal(workspace_lay(dir, &task, &err) == OK ? "" : err.text, "");
+    assert_string_equal(workspace_lay(dir, &task, CONTRACT_NATIVE, &err) == OK ? "" : err.text, "");
     static const char *const frozen[] = { "model.py", "cuda_agent.h", "README.md" };
     for (size_t i = 0; i < COUNT(frozen); i++) {
         assert_int_equal(stat(path_join(&a, dir, frozen[i]), &st), 0);
@@ -58,7 +58,7 @@ static void lay_put_get(void **state)
     /* Laying again mends what is frozen and leaves the author's work. */
     assert_int_equal(file_write(path_join(&a, dir, "model.py"), S("else\n"), 0644, &err), OK);
     assert_int_equal(workspace_get(&a, dir, &task, TARGET_CPU, &got, &err), ERR_STATE);
-    assert_int_equal(workspace_lay(dir, &task, &err), OK);
+    assert_int_equal(workspace_lay(dir, &task, CONTRACT_NATIVE, &err), OK);
     assert_int_equal(workspace_get(&a, dir, &task, TARGET_CPU, &got, &err), OK);
     assert_string_equal(got.hash, second.hash);
     assert_int_equal(dir_remove(top, &err), OK);

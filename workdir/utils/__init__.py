@@ -1,0 +1,1 @@
+"""The commands of a published CUDA-Agent work folder, answered by the examiner. Frozen."""
