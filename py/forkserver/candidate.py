@@ -91,7 +91,7 @@ class Candidate:
         self.remover.after_construction()
         self._learn_arguments()
 
-    def _construct(self, cls) -> torch.nn.Module:
+    def _make(self, cls) -> torch.nn.Module:
         init = self.task.get_init_inputs() if hasattr(self.task, "get_init_inputs") else []
         args, kw = ([], init) if isinstance(init, dict) else (list(init) if isinstance(init, (list, tuple)) else [init], {})
         if len(args) == 2 and isinstance(args[0], (list, tuple)) and isinstance(args[1], dict):
@@ -100,7 +100,10 @@ class Candidate:
                 args, kw = list(args[0]), args[1]
             except (TypeError, ValueError):
                 pass
-        model = cls(*args, **kw)
+        return cls(*args, **kw)
+
+    def _construct(self, cls) -> torch.nn.Module:
+        model = self._make(cls)
         if not isinstance(model, torch.nn.Module):
             raise Fault(f"ModelNew makes a {type(model).__name__}, not a torch.nn.Module")
         model = model.eval().requires_grad_(False)
@@ -125,11 +128,22 @@ class Candidate:
         self.model = copy.deepcopy(self.pristine)
         values = {v.name.decode(): contract.tensor(v, self.device) for v in contract.entries(call.contents.param)
                   if v.kind == contract.TENSOR}
-        self.model.load_state_dict({k: v for k, v in values.items() if not k.startswith("attr:")})
+        self._load({k: v for k, v in values.items() if not k.startswith("attr:")},
+                   {v.name.decode().removeprefix("attr:") for v in contract.entries(call.contents.input)})
         held = {e.name: e for e in state_entries(self.model)}
         for name, value in values.items():
             if name.startswith("attr:") and name in held:
                 held[name].put(value.clone())
+
+    def _load(self, state: dict, carried: set[str]) -> None:
+        """Strict, but for what arrives with each call because forward changes it."""
+        found = self.model.load_state_dict(state, strict=False)
+        missing = [k for k in found.missing_keys if k not in carried]
+        if missing:  # state of the task's that moves and decides nothing is not given
+            with torch.device("meta"):
+                missing = [k for k in missing if k not in self._make(self.task.Model).state_dict()]
+        if missing or found.unexpected_keys:
+            raise Fault(f"load_state_dict: ModelNew keeps other state than Model: more {missing}, less {list(found.unexpected_keys)}")
 
     def _prepare(self, call) -> tuple:
         values = contract.entries(call.contents.input)

@@ -69,4 +69,6 @@ def tensor(v: Value, device: int) -> torch.Tensor:
 def leaf(v: Value, device: int):
     if v.kind == TENSOR:
         return tensor(v, device)
-    return {NONE: None, INT: v.u.i, REAL: v.u.r, FLAG: bool(v.u.i), TEXT: (v.u.text or b"").decode()}[v.kind]
+    if v.kind == TEXT:
+        return v.u.text.decode()
+    return {NONE: None, INT: v.u.i, REAL: v.u.r, FLAG: bool(v.u.i)}[v.kind]
