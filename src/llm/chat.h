@@ -65,8 +65,9 @@ struct chat_sampling {
     bool thinking;           /* ask for thinking where it can be asked for */
     int64_t thinking_tokens; /* a budget, for endpoints that take one; 0: no word about it */
     enum chat_effort effort;
-    bool logprobs;  /* log-probabilities of what was sampled */
-    bool token_ids; /* token ids of prompt and answer */
+    bool logprobs;    /* log-probabilities of what was sampled */
+    bool token_ids;   /* token ids of prompt and answer */
+    bool need_tokens; /* both are what the request is for: never done without */
 };
 
 /* The tool that a model means: by name, else without regard to case, else by a name that models
