@@ -141,6 +141,13 @@ enum err_code compat_read(struct compat *c, const json_t *obj, struct err *err)
     return OK;
 }
 
+bool compat_equal(const struct compat *a, const struct compat *b)
+{
+    own_json ja = compat_json(a);
+    own_json jb = compat_json(b);
+    return json_equal(ja, jb);
+}
+
 /* ---- the ladder ---- */
 
 struct rung {
@@ -200,8 +207,7 @@ static bool bites(const struct compat *was, const struct compat *is, const struc
         return s->token_ids;
     if (was->thinking != is->thinking)
         return s->thinking || s->effort != CHAT_EFFORT_UNSET || was->thinking == THINKING_TEMPLATE;
-    own_json before = compat_json(was), after = compat_json(is);
-    return !json_equal(before, after);
+    return !compat_equal(was, is);
 }
 
 static bool step(struct compat *c, const char *settings, const struct chat_sampling *s)

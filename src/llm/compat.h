@@ -71,6 +71,8 @@ json_t *compat_json(const struct compat *c);
 MUST_USE
 enum err_code compat_read(struct compat *c, const json_t *obj, struct err *err);
 
+bool compat_equal(const struct compat *a, const struct compat *b);
+
 /* One rung down, where the fault says or suggests that a field was not taken. *ret_what says what
  * changed, for the log (static text). False: nothing is left to try. With need_tokens, logprobs and
  * token ids are never dropped. */

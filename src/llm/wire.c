@@ -260,6 +260,8 @@ bool wire_same(struct str a, const char *b)
 size_t wire_find(struct str s, const char *part)
 {
     size_t n = strlen(part);
+    if (n == 0)
+        return 0;
     for (size_t i = 0; i + n <= s.len; i++)
         if (strncasecmp(s.ptr + i, part, n) == 0)
             return i;
@@ -268,5 +270,5 @@ size_t wire_find(struct str s, const char *part)
 
 bool wire_holds(struct str s, const char *part)
 {
-    return wire_find(s, part) < s.len;
+    return part[0] == '\0' || wire_find(s, part) < s.len;
 }
