@@ -209,7 +209,7 @@ static bool lines_take(struct assembly *as, struct sse_event e)
         else if (str_trim(line).len > 0)
             return false;
     }
-    as->notes |= NOTE_JOINED_EVENTS;
+    as->notes |= NOTE_JOINED_EVENTS | (mended ? (unsigned)NOTE_MENDED : 0);
     return true;
 }
 

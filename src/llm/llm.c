@@ -164,6 +164,20 @@ static void change_note(struct llm_call *c, const char *what)
     c->n_changes++;
 }
 
+static bool of_fields(const struct fault *f)
+{
+    return f->kind == FAULT_PARAMETER || f->kind == FAULT_HISTORY || f->kind == FAULT_REQUEST ||
+           (f->kind == FAULT_SERVER && f->status == 501);
+}
+
+/* The ladder was gone down in vain: the fault was another, and the endpoint takes what it took. */
+static void ladder_undo(struct llm_call *c)
+{
+    if (c->degraded && of_fields(&c->outcome.fault) &&
+        compat_equal(&c->compat, &c->endpoint->compat))
+        c->endpoint->compat = c->before;
+}
+
 /* Whether the call goes out again at once, another way than before. */
 static bool changed(struct llm_call *c)
 {
@@ -187,16 +201,18 @@ static bool changed(struct llm_call *c)
         change_note(c, "fewer max_tokens: only so many fit behind the prompt");
         return true;
     }
-    bool of_fields = f->kind == FAULT_PARAMETER || f->kind == FAULT_HISTORY ||
-                     f->kind == FAULT_REQUEST || (f->kind == FAULT_SERVER && f->status == 501);
-    if (!of_fields)
+    if (!of_fields(f))
         return false;
     if (!compat_equal(&c->compat, &c->endpoint->compat)) { /* another call has found out */
         change_note(c, "as another call's refusal taught");
         return true;
     }
+    struct compat before = c->endpoint->compat;
     if (!compat_degrade(&c->endpoint->compat, f, c->ask.sampling, &what))
         return false;
+    if (!c->degraded)
+        c->before = before;
+    c->degraded = true;
     change_note(c, what);
     return true;
 }
@@ -209,14 +225,18 @@ static void call_settle(struct llm_call *c)
         call_again(c, 0);
     else if (fault_again(c->outcome.fault.kind) && c->outcome.n_tries < c->endpoint->spec.tries_max)
         call_again(c, wait_of(c));
-    else
+    else {
+        ladder_undo(c);
         call_end(c);
+    }
     /* The handle goes, so that its connection is free; the answer stays until the next try. */
     if (c->easy != NULL) {
         curl_multi_remove_handle(c->loop->multi, c->easy);
         curl_easy_cleanup(c->easy);
         c->easy = NULL;
     }
+    free(c->request);
+    c->request = NULL;
 }
 
 /* ---- a step ---- */

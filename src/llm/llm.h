@@ -107,7 +107,7 @@ struct llm_outcome {
     struct str changes;    /* what the ladder left out on the way, one a line; "" */
 };
 
-/* Lives as long as the call. */
+/* Of a call that llm_step gave back; lives as long as the call. */
 const struct llm_outcome *llm_call_outcome(const struct llm_call *c);
 uint64_t llm_call_tag(const struct llm_call *c);
 

@@ -30,6 +30,8 @@ struct llm_call {
     enum llm_state state;
     bool cancelled, unstreamed;
     int n_changes;
+    bool degraded; /* the endpoint's record, by this call; it was `before` */
+    struct compat before;
     int64_t max_tokens;           /* lowered where they do not fit; 0: as asked */
     int64_t started_ms, ready_ms; /* monotonic; a call that is queued or waits may begin at ready */
     enum fault_kind last_fault;   /* of the try before */

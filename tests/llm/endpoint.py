@@ -187,6 +187,9 @@ class Endpoint(http.server.BaseHTTPRequestHandler):
         else:
             self.ok(body)
 
+    def on_missing(self, n, body):
+        self.plain(404, {"error": {"message": "model 'm' is not here"}})
+
     def on_broken(self, n, body):
         if body["stream"]:
             self.stream(events(chunk({"tool_calls": call('{"command": "l')}), chunk({}, "tool_calls"), "[DONE]"))

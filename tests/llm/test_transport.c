@@ -241,6 +241,26 @@ static void what_was_learnt_stays_with_the_endpoint(void **state)
     assert_true(last_body_has(s, "options", "logprobs"));
 }
 
+static void what_was_tried_in_vain_does_not(void **state)
+{
+    struct stage *s = *state;
+    struct llm_spec spec = spec_of(s, "missing");
+    struct err err = { 0 };
+    struct llm_endpoint *e = NULL;
+    struct llm_call *c = NULL;
+    assert_int_equal(llm_endpoint_add(s->llm, &spec, &e, &err), OK);
+    struct llm_ask ask = { .endpoint = e, .chat = &hello, .sampling = &sampling, .tag = 42 };
+    const struct compat before = llm_endpoint_compat(e);
+    assert_int_equal(llm_start(s->llm, &ask, &c, &err), OK);
+    const struct llm_outcome *o = ended(s, c);
+    assert_int_equal(o->fault.kind, FAULT_REQUEST);
+    assert_int_equal(o->fault.status, 404);
+    assert_true(o->n_tries > 1 && o->n_tries == hits(s, "missing"));
+    llm_call_free(c);
+    const struct compat after = llm_endpoint_compat(e);
+    assert_true(compat_equal(&before, &after));
+}
+
 static void nobody_else_is_contacted(void **state)
 {
     struct stage *s = *state;
@@ -438,6 +458,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scenarios),
         cmocka_unit_test(what_was_learnt_stays_with_the_endpoint),
+        cmocka_unit_test(what_was_tried_in_vain_does_not),
         cmocka_unit_test(nobody_else_is_contacted),
         cmocka_unit_test(certificates_are_checked),
         cmocka_unit_test(many_calls_few_at_a_time),
