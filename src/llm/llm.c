@@ -158,6 +158,20 @@ static int64_t wait_of(struct llm_call *c)
     return said + jitter % (t->backoff_ms + 1);
 }
 
+/* Where the server named a time, it holds for all who would ask it. */
+static void call_wait(struct llm_call *c)
+{
+    struct llm_endpoint *e = c->endpoint;
+    call_again(c, wait_of(c));
+    if (c->outcome.fault.has_wait && c->ready_ms > e->ready_ms)
+        e->ready_ms = c->ready_ms;
+}
+
+static int64_t may_begin_ms(const struct llm_call *c)
+{
+    return c->ready_ms > c->endpoint->ready_ms ? c->ready_ms : c->endpoint->ready_ms;
+}
+
 static void change_note(struct llm_call *c, const char *what)
 {
     buf_addf(&c->changes, "%s%s", c->changes.len > 0 ? "\n" : "", what);
@@ -224,7 +238,7 @@ static void call_settle(struct llm_call *c)
     if (changed(c))
         call_again(c, 0);
     else if (fault_again(c->outcome.fault.kind) && c->outcome.n_tries < c->endpoint->spec.tries_max)
-        call_again(c, wait_of(c));
+        call_wait(c);
     else {
         ladder_undo(c);
         call_end(c);
@@ -281,7 +295,7 @@ static int64_t calls_tend(struct llm *l)
             moved = true;
             continue;
         }
-        if (c->state != LLM_IN_FLIGHT && c->ready_ms <= now &&
+        if (c->state != LLM_IN_FLIGHT && may_begin_ms(c) <= now &&
             c->endpoint->n_in_flight < c->endpoint->spec.in_flight_max)
             call_begin(c);
         if (c->state == LLM_IN_FLIGHT && try_deadline(c) <= now) {
@@ -289,9 +303,8 @@ static int64_t calls_tend(struct llm *l)
             call_settle(c);
             moved = true;
         }
-        int64_t at = c->state == LLM_IN_FLIGHT ? try_deadline(c)
-                     : c->ready_ms > now       ? c->ready_ms
-                                               : due;
+        int64_t begin = may_begin_ms(c);
+        int64_t at = c->state == LLM_IN_FLIGHT ? try_deadline(c) : begin > now ? begin : due;
         due = at < due ? at : due;
     }
     return moved ? now : due;

@@ -16,6 +16,7 @@ struct llm_endpoint {
     struct curl_slist *headers;
     struct compat compat;
     int n_in_flight;
+    int64_t ready_ms; /* monotonic: the server asked for quiet until then */
 };
 
 /* Headers of an answer that matter, as they came; too long ones are left out. */

@@ -154,11 +154,11 @@ static bool options_set(struct llm_call *c)
              CURLE_OK &&
          ok;
     /* Nobody but the endpoint: no redirects, no proxy but the one named ("" keeps the environment's
-     * out), no other protocol. Certificates are checked by default; said again, since all hangs on
-     * it. NOSIGNAL stays off, so that libcurl keeps SIGPIPE away. */
+     * out); the address is http or https, llm_endpoint_add saw to it. Certificates are checked by
+     * default; said again, since all hangs on it. NOSIGNAL stays off, so that libcurl keeps SIGPIPE
+     * away. */
     ok = curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK && ok;
     ok = curl_easy_setopt(h, CURLOPT_PROXY, e->spec.proxy ? e->spec.proxy : "") == CURLE_OK && ok;
-    ok = curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK && ok;
     ok = curl_easy_setopt(h, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK && ok;
     ok = curl_easy_setopt(h, CURLOPT_SSL_VERIFYHOST, 2L) == CURLE_OK && ok;
     if (e->spec.ca_file != NULL)
@@ -279,6 +279,15 @@ static struct fault fault_of_curl(struct llm_call *c, CURLcode code)
     return fault_ours(&c->try_arena, kind, "%s", curl_easy_strerror(code));
 }
 
+/* A person has to mend it: say where. */
+static void auth_explain(struct llm_call *c)
+{
+    const struct llm_spec *s = &c->endpoint->spec;
+    struct fault *f = &c->outcome.fault;
+    const char *where = s->key_env ? s->key_env : s->key_file ? s->key_file : "none was configured";
+    f->message = str_from(arena_fmt(&c->try_arena, "%.*s (key: %s)", STR_FMT(f->message), where));
+}
+
 static void chat_end(struct llm_call *c, CURLcode code, const char *late)
 {
     struct llm_outcome *o = &c->outcome;
@@ -334,6 +343,8 @@ void try_end(struct llm_call *c, CURLcode code, const char *late)
         chat_end(c, code, late);
     else
         tokens_end(c, code, late);
+    if (o->fault.kind == FAULT_AUTH)
+        auth_explain(c);
     o->fault.message = endpoint_scrub(c->endpoint, &c->try_arena, o->fault.message);
     o->fault.param = endpoint_scrub(c->endpoint, &c->try_arena, o->fault.param);
     o->reply.fault = o->fault;

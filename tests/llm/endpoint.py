@@ -115,6 +115,8 @@ class Endpoint(http.server.BaseHTTPRequestHandler):
     def on_rate_far(self, n, body):
         self.plain(429, {"error": {"message": "slow down"}}, Retry_After="86400") if n == 1 else self.ok(body)
 
+    on_rate_twice = on_rate_far
+
     def on_rate_hung(self, n, body):
         if n > 1:
             return self.ok(body)

@@ -177,7 +177,7 @@ static const struct row {
     { "nameless", FAULT_NONE, REPLY_STOP, 5, "Hello", "", "without a stream", 0, 0 },
     { "broken", FAULT_NONE, REPLY_STOP, 2, "", "", "asked again without a stream", 0, 0 },
     { "room", FAULT_NONE, REPLY_STOP, 2, "Hello", "", "fewer max_tokens", 0, 0 },
-    { "auth", FAULT_AUTH, REPLY_FAILED, 1, "", "Bearer [key]", NULL, 0, 0 },
+    { "auth", FAULT_AUTH, REPLY_FAILED, 1, "", "Bearer [key] (key: LLM_TEST_KEY)", NULL, 0, 0 },
     { "overflow", FAULT_CONTEXT, REPLY_FAILED, 1, "", "too long", NULL, 0, 0 },
     { "filter", FAULT_REFUSED, REPLY_REFUSED, 1, "", "blocked", NULL, 0, 0 },
 };
@@ -337,6 +337,31 @@ static void many_calls_few_at_a_time(void **state)
     assert_in_range(json_integer_value(json_object_get(j, "most")), 1, 3);
 }
 
+/* The first is told to wait; the second, that would find the server ready, waits with it. */
+static void a_named_wait_holds_for_all(void **state)
+{
+    struct stage *s = *state;
+    struct llm_spec spec = spec_of(s, "rate-twice");
+    struct err err = { 0 };
+    struct llm_endpoint *e = NULL;
+    struct llm_call *c[2] = { NULL, NULL }, *first = NULL, *second = NULL;
+    spec.in_flight_max = 1;
+    spec.times.wait_max_ms = 100;
+    assert_int_equal(llm_endpoint_add(s->llm, &spec, &e, &err), OK);
+    struct llm_ask ask = { .endpoint = e, .chat = &hello, .sampling = &sampling };
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(llm_start(s->llm, &ask, &c[i], &err), OK);
+    while (first == NULL)
+        assert_int_equal(llm_step(s->llm, 1000, &first, &err), OK);
+    while (second == NULL)
+        assert_int_equal(llm_step(s->llm, 1000, &second, &err), OK);
+    assert_ptr_equal(first, c[0]);
+    assert_int_equal(llm_call_outcome(first)->n_tries, 2);
+    assert_int_equal(llm_call_outcome(second)->n_tries, 1);
+    llm_call_free(first);
+    llm_call_free(second);
+}
+
 static void cancelled_calls_end(void **state)
 {
     struct stage *s = *state;
@@ -462,6 +487,7 @@ int main(void)
         cmocka_unit_test(nobody_else_is_contacted),
         cmocka_unit_test(certificates_are_checked),
         cmocka_unit_test(many_calls_few_at_a_time),
+        cmocka_unit_test(a_named_wait_holds_for_all),
         cmocka_unit_test(cancelled_calls_end),
         cmocka_unit_test(the_other_dialect),
         cmocka_unit_test(tokens_in_tokens_out),
