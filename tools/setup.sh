@@ -4,8 +4,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 packages=(gcc g++ libc6-dev make cmake ninja-build pkg-config python3 python3-dev python3-venv
-    libjansson-dev libsqlite3-dev libseccomp-dev libyaml-dev libpcre2-dev libopenblas-dev libdnnl-dev git)
-[ "${1:-}" = --tests ] && packages+=(clang libclang-rt-dev clang-format libcmocka-dev bats util-linux)
+    libjansson-dev libsqlite3-dev libseccomp-dev libyaml-dev libcurl4-openssl-dev libpcre2-dev libopenblas-dev libdnnl-dev git)
+[ "${1:-}" = --tests ] && packages+=(clang libclang-rt-dev clang-format libcmocka-dev bats openssl util-linux)
 
 bring_packages() {
     local missing=() installed p

@@ -14,6 +14,8 @@ bool str_ends(struct str s, struct str tail)
 struct str str_drop(struct str s, size_t n)
 {
     n = n < s.len ? n : s.len;
+    if (n == 0) /* {0} has no bytes to step over, not even none */
+        return s;
     return (struct str){ s.ptr + n, s.len - n };
 }
 
