@@ -1,4 +1,5 @@
 """usage: python -m forkserver LIBRARY TASK_FD cpu|cuda, with the examiner's socket as descriptor 3."""
+import copy
 import ctypes
 import gc
 import os
@@ -22,6 +23,13 @@ def run(library, task_source: str, remover: Remover) -> None:
     del candidate
 
 
+def load_the_rest() -> None:
+    """What torch imports at first use (its meta functions: a second of sympy), once for all forks."""
+    with torch.device("meta"):
+        copy.deepcopy(torch.nn.Linear(2, 2)).load_state_dict(torch.nn.Linear(2, 2).state_dict(), strict=False)
+        torch.randn(2).to(torch.float16)
+
+
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is the examiner's; its end is seen on the socket
     library = ctypes.CDLL(sys.argv[1])
@@ -32,6 +40,7 @@ def main() -> None:
     if cuda:
         memory = torch.cuda.memory.CUDAPluggableAllocator(sys.argv[1], "torch_memory_alloc", "torch_memory_free")
         torch.cuda.memory.change_current_allocator(memory)
+    load_the_rest()
     remover = Remover(cuda)
     gc.collect()
     gc.freeze()  # forks share what is loaded

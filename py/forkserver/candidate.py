@@ -138,6 +138,8 @@ class Candidate:
     def _load(self, state: dict, carried: set[str]) -> None:
         """Strict, but for what arrives with each call because forward changes it."""
         found = self.model.load_state_dict(state, strict=False)
+        if found is None:  # a method of its own
+            return
         missing = [k for k in found.missing_keys if k not in carried]
         if missing:  # state of the task's that moves and decides nothing is not given
             with torch.device("meta"):
