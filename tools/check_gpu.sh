@@ -21,6 +21,7 @@ rows() { # FOLDER verify|time [TASK]: of tests/attacks
 rows cuda verify
 rows cuda_timed time
 rows cuda_small time task_cuda_small
+rows torch verify
 counted "$bin/mutants" cuda "$python" tests/mutants --count 100 --honest 40
 for pair in linear_sum:0; do
     "$bin/cuda-agent" grade "examples/candidates/cuda/${pair%%:*}" --target cuda
