@@ -33,7 +33,7 @@ static const char embedded[] = "    .section .rodata\n"
                                "ca_model_new_bytes:\n"
                                "    .quad ca_model_new_end - ca_model_new\n"
                                "ca_model_new:\n"
-                               "    .incbin \"/ca/src/model_new.py\"\n"
+                               "    .incbin \"model_new.py\"\n"
                                "ca_model_new_end:\n"
                                "    .byte 0\n"
                                "    .section .note.GNU-stack,\"\",@progbits\n";

@@ -2,10 +2,10 @@
 # The attack suite on rung 2 of the ladder: where a default container refuses namespaces. As root it runs as an ordinary
 # user, in a mount namespace where that user may pass the folders that lead to the program and to its python.
 # The suite says at its end on which rung it stood: another than 2 is a failure.
-# usage: tests/attacks/in_container.sh BIN_DIR PYTHON
+# usage: tests/attacks/in_container.sh BIN_DIR PYTHON [FOLDER]
 set -eu
 self=$(realpath "$0")
-bin=$(realpath "$1") python=$2
+bin=$(realpath "$1") python=$2 rows=${3:-tests/attacks/cpu}
 cd "$(dirname "$self")/../.."
 
 # The topmost folder on the way to $1 that others may not pass.
@@ -31,7 +31,7 @@ open_up() {
 }
 
 suite() {
-    CUDA_AGENT_HOME=$room/home "$@" "$bin/container" "$bin/attacks" cpu "$python" tests/attacks/task.py tests/attacks/cpu verify |
+    CUDA_AGENT_HOME=$room/home "$@" "$bin/container" "$bin/attacks" cpu "$python" tests/attacks/task.py "$rows" verify |
         tee "$room/log"
     grep -qx "rung 2" "$room/log" || { echo "0 passed, 1 failed"; exit 1; }
 }
@@ -44,7 +44,7 @@ elif [ -z "${CA_ROOM:-}" ]; then
     CA_ROOM=$(mktemp -d)
     export CA_ROOM
     trap 'rm -rf "$CA_ROOM"' EXIT
-    unshare -m bash "$self" "$bin" "$python"
+    unshare -m bash "$self" "$bin" "$python" "$rows"
 else
     room=$CA_ROOM
     chmod 0711 "$room"

@@ -291,7 +291,7 @@ static void bounds(void **state)
     bash(&e, "head -c 3000000 /dev/zero > large; stat -c %s large", "1048576\n");
     bash(&e,
          "python3 -c 'import os, time\nn = 0\ntry:\n while n < 200:\n  if os.fork() == 0:\n   "
-         "time.sleep(20)\n   os._exit(0)\n  n += 1\nexcept OSError:\n pass\nprint(n < 60)'",
+         "time.sleep(20)\n   os._exit(0)\n  n += 1\nexcept OSError:\n pass\nprint(n < 190)'",
          "True\n");
     bash_at(&e, true, "python3 -c 'x = b\"x\" * (900 << 20)'; echo after",
             "[out of memory: something was killed; ");

@@ -7,7 +7,8 @@ import torch
 import cuda_extension
 
 first = [False]
-assert not os.path.exists("/tmp/note")
+note = os.environ["TMPDIR"] + "/note"
+assert not os.path.exists(note)
 
 
 class ModelNew(torch.nn.Module):
@@ -16,8 +17,8 @@ class ModelNew(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.ones(dim))
 
     def forward(self, x):
-        seen = os.path.exists("/tmp/note") or hasattr(torch, "note")
-        open("/tmp/note", "w").write("1")
+        seen = os.path.exists(note) or hasattr(torch, "note")
+        open(note, "w").write("1")
         torch.note = True
         self.calls = getattr(self, "calls", 0) + 1
         assert self.calls > 1 or not seen or first[0]
