@@ -90,7 +90,7 @@ counted "worker (python)" counted_python
 counted "attacks, cpu" build/release-gcc/bin/attacks cpu "$python" tests/attacks/task.py tests/attacks/cpu verify
 counted "attacks, cpu, as in a container" tests/attacks/in_container.sh build/release-gcc/bin "$python"
 counted "attacks, torch contract" build/release-gcc/bin/attacks cpu "$python" tests/attacks/task.py tests/attacks/torch verify
-counted "endurance, cpu" build/release-gcc/bin/endure cpu "$python" tests/attacks/task.py tests/attacks/cpu --count 120
+counted "endurance, cpu" build/release-gcc/bin/endure cpu "$python" tests/attacks/task.py tests/attacks/cpu --count 60
 counted "fuzzing, 10 s a parser" tools/fuzz.sh 10
 counted "mutants, cpu" build/release-gcc/bin/mutants cpu "$python" tests/mutants --count 360 --honest 180 \
     --only layer_norm,matmul,conv1d,rms_norm_fp16
