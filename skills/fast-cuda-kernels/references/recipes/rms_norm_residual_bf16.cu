@@ -18,13 +18,6 @@ union pack {
     __nv_bfloat162 pair[4];
 };
 
-__device__ static union pack load(const uint4 *p)
-{
-    union pack v;
-    v.bits = __ldcs(p);
-    return v;
-}
-
 template <int PACKS>
 __global__ void __launch_bounds__(BLOCK)
     rms_norm(const uint4 *__restrict__ x, const uint4 *__restrict__ residual,
@@ -38,7 +31,9 @@ __global__ void __launch_bounds__(BLOCK)
     float sum = 0;
 #pragma unroll
     for (int k = 0; k < PACKS; k++) {
-        union pack a = load(x + at + k * WARP), b = load(residual + at + k * WARP);
+        union pack a, b;
+        a.bits = __ldcs(x + at + k * WARP);
+        b.bits = __ldcs(residual + at + k * WARP);
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             float2 f = __bfloat1622float2(a.pair[j]), g = __bfloat1622float2(b.pair[j]);
