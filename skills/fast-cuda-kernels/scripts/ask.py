@@ -105,6 +105,8 @@ def hint(verdict):
         return "right: time it"
     if us < 50 and span is not None and span < 0.8 * us:
         return "the device waits for the host: fewer launches"
+    if share is not None and share > 1.2:
+        return "less work than the floor counts: the algebra pays, and the floor no longer guides"
     if share is not None and share >= 0.9:
         return "at the floor: only algebra helps further"
     if lo is not None and lo < GATE:
