@@ -95,6 +95,8 @@ counted "fuzzing, 10 s a parser" tools/fuzz.sh 10
 counted "mutants, cpu" build/release-gcc/bin/mutants cpu "$python" tests/mutants --count 360 --honest 180 \
     --only layer_norm,matmul,conv1d,rms_norm_fp16
 counted "commands (bats)" counted_bats
+counted "skill" python3 tests/skill/test_skill.py
+counted "skill, recipes compile" tools/skill_check.sh
 echo
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

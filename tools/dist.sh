@@ -13,7 +13,9 @@ for f in cuda-agent ca-runner libca_device.so libca_torch.so; do
         { grep -vE '/(libc|libm|libpthread|libdl|librt|ld-linux[^/]*)\.so' || true; } |
         while read -r lib; do install -m 644 "$lib" "$root/bin/lib/"; done
 done
-git ls-files py include workdir examples skills docs | while read -r f; do install -D -m 644 "$f" "$share/cuda-agent/$f"; done
+git ls-files py include workdir examples skills docs | while read -r f; do
+    install -D -m "$([ -x "$f" ] && echo 755 || echo 644)" "$f" "$share/cuda-agent/$f"
+done
 "$1/cuda-agent" help --format man >"$share/man/man1/cuda-agent.1"
 "$1/cuda-agent" help --format bash >"$share/bash-completion/completions/cuda-agent"
 install -m 644 README.md LICENSE "$root/"
