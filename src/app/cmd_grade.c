@@ -52,6 +52,7 @@ static enum err_code print_verdict(struct arena *a, const struct verdict *v, str
         own_json j = verdict_json(v);
         own_mem char *dump = json_dumps(j, rounds > 1 ? JSON_COMPACT : JSON_INDENT(1));
         printf("%s\n", dump ? dump : "{}");
+        fflush(stdout); /* a round at a time */
         return OK;
     }
     struct buf b = { .arena = a, .max = 1 << 20 };

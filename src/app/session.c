@@ -6,6 +6,8 @@
 #include "sandbox/box.h"
 #include "sys/file.h"
 
+#define MEM_GIB_LEAST 0.125
+
 const char *const session_targets[] = { "auto", "cuda", "cpu", NULL };
 const char *const session_presets[] = { "cuda-agent", "kernelbench", "strict", NULL };
 const char *const session_againsts[] = { "best", "paper", NULL };
@@ -19,6 +21,10 @@ void session_say(const char *line)
 enum err_code session_config(struct arena *a, const struct session_options *o,
                              struct exam_config *cfg, struct store **ret_store, struct err *err)
 {
+    if (o->mem_gib > 0 && o->mem_gib < MEM_GIB_LEAST) {
+        err_raise(err, ERR_USAGE, "--mem-gib %g: a runner does not start in that", o->mem_gib);
+        return err_hint(err, "give %g or more, or 0 for a quarter of the memory", MEM_GIB_LEAST);
+    }
     box_choose((enum box_choice)o->sandbox);
     bool device_here = path_exists("/dev/nvidiactl") && path_exists("/dev/nvidia0");
     const char *home = NULL;

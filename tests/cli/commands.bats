@@ -185,3 +185,8 @@ candidate() {
     run "$agent" help --format markdown
     is 0 "## cuda-agent grade"
 }
+
+@test "a memory limit in which nothing starts" {
+    run "$agent" grade w --target cpu --mem-gib 0.0001
+    is 2 "--mem-gib 0.0001" "hint: give 0.125 or more"
+}

@@ -125,7 +125,7 @@ END
 
 @test "an unknown contract, a missing operand" {
     run "$agent" workdir model.py w --contract jax
-    is 2 "--contract wants native or torch, got 'jax'"
+    is 2 "jax" "native" "torch"
     run "$agent" workdir model.py
     is 2 "wants a task and a folder"
 }
