@@ -3,6 +3,7 @@
 #include "runner/kernel_clock.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,10 @@ void runner_code(struct runner *r, struct ca_msg *m, int fd)
     char path[32];
     if (r->value == NULL || r->code != NULL || r->forward != NULL || fd < 0) {
         answer(m, CA_REFUSED, "code before its plan, or twice");
+        return;
+    }
+    if (runner_no_timers() != 0) {
+        answer(m, CA_REFUSED, "give up timers: %s", strerror(errno));
         return;
     }
     if (r->host != NULL) {

@@ -61,6 +61,9 @@ void runner_go(struct runner *r, struct ca_msg *m);
 /* Answer what comes on CA_RUNNER_FD until its end; 0, or 1 when an answer could not be sent. */
 int runner_serve(const struct runner_host *host);
 
+/* From now on no thread of this process can make a POSIX timer; 0, or -1 with errno. */
+int runner_no_timers(void);
+
 /* Set status and text; text is cut at its room. */
 void answer(struct ca_msg *m, enum ca_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

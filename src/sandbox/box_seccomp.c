@@ -115,6 +115,34 @@ static int single_process(scmp_filter_ctx ctx, const char *exec_path)
     return bad ? -1 : 0;
 }
 
+/* Only with this value of the argument: all 64 bits are compared, so that what a kernel that looks
+ * at fewer would take for it is refused, too. */
+static int only(scmp_filter_ctx ctx, int call, unsigned arg, scmp_datum_t value)
+{
+    return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), call, 1,
+                            SCMP_CMP(arg, SCMP_CMP_NE, value, 0)) != 0;
+}
+
+static int never(scmp_filter_ctx ctx, uint32_t answer, int call, unsigned arg, scmp_datum_t mask,
+                 scmp_datum_t value)
+{
+    return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(answer), call, 1,
+                            SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, mask, value)) != 0;
+}
+
+/* Descriptors that send signals: to whom one names, or SIGCONT to a process that was stopped. With
+ * O_ASYNC alone comes SIGIO, which wakes nobody. */
+static int no_signals_from_files(scmp_filter_ctx ctx)
+{
+    static const scmp_datum_t controls[] = { F_SETOWN, 15 /* F_SETOWN_EX */, 10 /* F_SETSIG */ };
+    const scmp_datum_t low = 0xffffffffu;
+    int bad = 0;
+    for (size_t i = 0; i < COUNT(controls); i++)
+        bad |= never(ctx, EPERM, SCMP_SYS(fcntl), 1, low, controls[i]);
+    return bad | never(ctx, EPERM, SCMP_SYS(ioctl), 1, low, FIOSETOWN) |
+           never(ctx, EPERM, SCMP_SYS(ioctl), 1, low, SIOCSPGRP);
+}
+
 /* Timers fire in a stopped process, too: thousands of them slow down whoever is timed then. */
 static int no_timers(scmp_filter_ctx ctx)
 {
@@ -185,26 +213,11 @@ static const int denied_in_company[] = {
     SCMP_SYS(pidfd_send_signal),
 };
 
-/* Only with this value of the argument: all 64 bits are compared, so that what a kernel that looks
- * at fewer would take for it is refused, too. */
-static int only(scmp_filter_ctx ctx, int call, unsigned arg, scmp_datum_t value)
-{
-    return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), call, 1,
-                            SCMP_CMP(arg, SCMP_CMP_NE, value, 0)) != 0;
-}
-
-static int never(scmp_filter_ctx ctx, uint32_t answer, int call, unsigned arg, scmp_datum_t mask,
-                 scmp_datum_t value)
-{
-    return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(answer), call, 1,
-                            SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, mask, value)) != 0;
-}
-
 /* Signals, limits and priorities reach nobody but the caller's own process: the first process of
  * the box, the only one of a runner. */
 static int keep_to_itself(scmp_filter_ctx ctx, bool held)
 {
-    const scmp_datum_t self = (scmp_datum_t)getpid(), low = 0xffffffffu;
+    const scmp_datum_t self = (scmp_datum_t)getpid();
     int bad = only(ctx, SCMP_SYS(kill), 0, self) | only(ctx, SCMP_SYS(tgkill), 0, self) |
               only(ctx, SCMP_SYS(rt_sigqueueinfo), 0, self) |
               only(ctx, SCMP_SYS(rt_tgsigqueueinfo), 0, self) |
@@ -215,12 +228,7 @@ static int keep_to_itself(scmp_filter_ctx ctx, bool held)
               only(ctx, SCMP_SYS(sched_setattr), 0, 0);
     if (!held)
         bad |= only(ctx, SCMP_SYS(sched_setaffinity), 0, 0);
-    /* A descriptor that sends signals to whom one names. */
-    static const scmp_datum_t controls[] = { F_SETOWN, 15 /* F_SETOWN_EX */, 10 /* F_SETSIG */ };
-    for (size_t i = 0; i < COUNT(controls); i++)
-        bad |= never(ctx, EPERM, SCMP_SYS(fcntl), 1, low, controls[i]);
-    return bad | never(ctx, EPERM, SCMP_SYS(ioctl), 1, low, FIOSETOWN) |
-           never(ctx, EPERM, SCMP_SYS(ioctl), 1, low, SIOCSPGRP);
+    return bad;
 }
 
 /* No socket of somebody else can be spoken to: not by connecting, and there are none that could
@@ -253,6 +261,7 @@ int filter_load(const struct box_spec *spec, int rung, const char *exec_path, st
     if (deny_list(ctx) != 0 || (spec->role == BOX_RUNNER && single_process(ctx, exec_path) != 0) ||
         (spec->role == BOX_RUNNER && !spec->gpu && no_timers(ctx) != 0) ||
         (spec->cpus_max > 0 && held_processors(ctx) != 0) ||
+        ((rung > 1 || spec->role == BOX_RUNNER) && no_signals_from_files(ctx) != 0) ||
         (rung > 1 && in_company(ctx, spec->cpus_max > 0) != 0)) {
         errno = EINVAL;
         return fault(f, "write the system-call filter");
