@@ -33,7 +33,12 @@ CONSTRUCTION = re.compile(r"""(?x) ^(?:
     floor_divide | remainder | pow | float_power | exp | log | sqrt | rsqrt | sin | cos | tan | neg | negative | reciprocal |
     floor | ceil | round | abs | sign | square | ger | outer | cat | concat | concatenate | stack | repeat |
     repeat_interleave | tile | where | masked_fill | index | index_put | _index_put_impl | index_select | gather | meshgrid |
-    eq | ne | lt | le | gt | ge | logical_(?:not|and|or|xor) | bitwise_(?:not|and|or|xor) | flip | roll | complex | polar
+    eq | ne | lt | le | gt | ge | logical_(?:not|and|or|xor) | bitwise_(?:not|and|or|xor) | flip | roll | complex | polar |
+    log1p | log2 | log10 | expm1 | exp2 | tanh | sigmoid |
+    sinh | cosh | a(?:sin|cos|tan|tan2) | arc(?:sin|cos|tan|tan2) | minimum | maximum | fmod | trunc | lerp | addcmul |
+    sum | mean | prod | amax | amin | max | min | all | any | aminmax | norm | linalg_vector_norm | std | var | var_mean |
+    cumsum | cumprod | diag | diag_embed | trace | scatter | one_hot | constant_pad_nd | pad | equal | isfinite | isnan |
+    hann_window | hamming_window | blackman_window | linalg_qr | _weight_norm.* | nonzero | masked_select | isin
     )$""")
 NAMESPACES_KEPT = ("prim", "profiler", "c10d", "_c10d_functional", "c10d_functional")
 
