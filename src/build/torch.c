@@ -235,15 +235,16 @@ struct work {
     _Atomic size_t next;
 };
 
-/* Everything that a file may include of the candidate's own. */
+/* Everything that a file may include of the candidate's own: any of its sources. */
 static struct str with_headers(struct arena *a, const struct candidate *c, struct str text)
 {
     struct buf b = { .arena = a, .max = (size_t)128 << 20 };
     struct str whole = text;
     struct err ignored = { 0 };
     buf_add(&b, text);
+    bool mentioned = build_mentions(c, "incbin") || build_mentions(c, "model_new");
     for (size_t i = 0; i < c->n_files; i++)
-        if (!build_is_source(c->file[i].name) && strcmp(c->file[i].name, MODEL_NEW) != 0) {
+        if (strcmp(c->file[i].name, MODEL_NEW) != 0 || mentioned) {
             buf_addf(&b, "\n%s %zu\n", c->file[i].name, c->file[i].text.len);
             buf_add(&b, c->file[i].text);
         }
