@@ -61,9 +61,9 @@ enum err_code torch_lay(struct arena *a, const struct candidate *c, const char *
     }
     for (size_t i = 0; i < c->n_files; i++) {
         const struct source_file *f = &c->file[i];
-        bool top = strcmp(f->name, MODEL_NEW) == 0;
-        const char *path = arena_fmt(a, "%s/%s%s", src, top ? "" : "kernels/", f->name);
-        if (file_write(path, f->text, 0644, err) != OK)
+        /* No compiler sees it, or it would belong to every object's key: the linker adds it. */
+        if (strcmp(f->name, MODEL_NEW) != 0 &&
+            file_write(arena_fmt(a, "%s/kernels/%s", src, f->name), f->text, 0644, err) != OK)
             return err->code;
     }
     return OK;
@@ -235,20 +235,19 @@ struct work {
     _Atomic size_t next;
 };
 
-/* Everything that a file may include of the candidate's own: any of its sources. */
-static struct str with_headers(struct arena *a, const struct candidate *c, struct str text)
+/* Any source may include another: all of kernels/ counts. model_new.py is not there yet. */
+static void sources_hash(struct arena *a, const struct candidate *c, struct str text,
+                         char ret[HASH_HEX])
 {
-    struct buf b = { .arena = a, .max = (size_t)128 << 20 };
-    struct str whole = text;
-    struct err ignored = { 0 };
-    buf_add(&b, text);
-    bool mentioned = build_mentions(c, "incbin") || build_mentions(c, "model_new");
+    struct str *part = arena_new(a, struct str, 2 * CANDIDATE_FILES_MAX + 1);
+    size_t n = 0;
+    part[n++] = text;
     for (size_t i = 0; i < c->n_files; i++)
-        if (strcmp(c->file[i].name, MODEL_NEW) != 0 || mentioned) {
-            buf_addf(&b, "\n%s %zu\n", c->file[i].name, c->file[i].text.len);
-            buf_add(&b, c->file[i].text);
+        if (strcmp(c->file[i].name, MODEL_NEW) != 0) {
+            part[n++] = str_from(c->file[i].name);
+            part[n++] = c->file[i].text;
         }
-    return buf_done(&b, &whole, &ignored) == OK ? whole : text;
+    hash_parts(part, n, ret);
 }
 
 static enum err_code unit_add(struct arena *a, struct work *w, const char *name, struct str text,
@@ -271,8 +270,9 @@ static enum err_code unit_add(struct arena *a, struct work *w, const char *name,
     }
     arg(&u->v, "-I/ca/src");
     arg(&u->v, "-I/ca/src/kernels");
-    struct str parts = with_headers(a, req->candidate, text);
-    key_of(a, req, &u->v, parts, u->key);
+    char sources[HASH_HEX];
+    sources_hash(a, req->candidate, text, sources);
+    key_of(a, req, &u->v, str_from(sources), u->key);
     u->cached = arena_fmt(a, "%s/build/%.2s/%s.o", home, u->key, u->key);
     u->ready = path_exists(u->cached);
     return dir_make(arena_fmt(a, "%s/build/%.2s", home, u->key), 0755, err);
@@ -346,6 +346,16 @@ static enum err_code units_find(struct arena *a, struct work *w, struct err *err
     return OK;
 }
 
+static enum err_code model_lay(struct arena *a, const struct work *w, struct err *err)
+{
+    const struct candidate *c = w->req->candidate;
+    for (size_t i = 0; i < c->n_files; i++)
+        if (strcmp(c->file[i].name, MODEL_NEW) == 0)
+            return file_write(arena_fmt(a, "%s/src/" MODEL_NEW, w->dir), c->file[i].text, 0644,
+                              err);
+    return err_raise(err, ERR_FORMAT, "a torch candidate without " MODEL_NEW);
+}
+
 static enum err_code link_all(struct arena *a, const struct work *w, struct box_output *ret,
                               struct err *err)
 {
@@ -353,7 +363,8 @@ static enum err_code link_all(struct arena *a, const struct work *w, struct box_
     bool cuda = req->candidate->target == TARGET_CUDA;
     const char *out = path_join(a, w->dir, "out");
     struct argv v = { 0 };
-    if (dir_make(arena_fmt(a, "%s/src/objects", w->dir), 0755, err) != OK)
+    if (dir_make(arena_fmt(a, "%s/src/objects", w->dir), 0755, err) != OK ||
+        model_lay(a, w, err) != OK)
         return err->code;
     arg(&v, req->tools->gxx);
     arg(&v, "-shared");

@@ -108,6 +108,23 @@ END
     is 1 "no program 'cuda-agent'"
 }
 
+@test "graded to the end: the clock is calibrated for torch" {
+    scale
+    run "$agent" grade w --target cpu
+    is 0 "undecided: right"
+}
+
+@test "a source that another includes is part of both" {
+    scale
+    echo 'static const float more = 0;' >w/kernels/more.cpp
+    sed -i 's/^static torch::Tensor scale/#include "more.cpp"\n&/; s/\[i % w.numel()\];/[i % w.numel()] + more;/' w/kernels/scale_binding.cpp
+    run "$agent" verify w --target cpu
+    is 0 "pass"
+    echo 'static const float more = 9;' >w/kernels/more.cpp
+    run "$agent" verify w --target cpu
+    is 1 "wrong: out.a is wrong"
+}
+
 @test "a build uses its own binding.cpp and registry" {
     scale
     chmod u+w w/binding.cpp w/binding_registry.h
