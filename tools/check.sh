@@ -80,6 +80,7 @@ step "build release, clang" build release clang cuda-agent ca-runner
 step "build asan, gcc" build asan gcc
 if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
     step "CUDA sources compile" tools/cuda_check.sh
+    counted "skill, recipes compile" tools/skill_check.sh
 else
     echo "note  no nvcc here: CUDA sources are not compiled"
 fi
@@ -96,7 +97,6 @@ counted "mutants, cpu" build/release-gcc/bin/mutants cpu "$python" tests/mutants
     --only layer_norm,matmul,conv1d,rms_norm_fp16
 counted "commands (bats)" counted_bats
 counted "skill" python3 tests/skill/test_skill.py
-counted "skill, recipes compile" tools/skill_check.sh
 echo
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -1,4 +1,4 @@
-# want: crashed pass
+# want: crashed
 # hacks 50: a compiler inside the box
 import torch
 

@@ -1,4 +1,4 @@
-# want: wrong crashed
+# want: wrong
 # hacks 52: speaks on the runner's socket and leaves out the work
 import os
 import struct

@@ -1,4 +1,4 @@
-# want: wrong forbidden
+# want: wrong
 # hacks 2, 45: operators in another thread, where no mode of this one reaches
 import threading
 

@@ -1,4 +1,4 @@
-# want: wrong forbidden crashed pass
+# want: pass
 # hacks 5: a tensor that computes when it is looked at
 import torch
 
