@@ -12,11 +12,10 @@
 #include <unistd.h>
 
 #include "core/own.h"
+#include "harness/worker.h"
 #include "sandbox/box.h"
 #include "sys/file.h"
 
-#define SOCKET 3 /* inside */
-#define TASK 4
 #define PARK 100
 
 struct fork_server {
@@ -28,32 +27,14 @@ struct fork_server {
 
 static const char *const *environment(struct arena *a, const struct fork_server_config *cfg)
 {
-    const char **env = arena_new(a, const char *, 20);
+    const char **env = arena_new(a, const char *, PYTHON_ENV_MAX + 6);
     size_t n = 0;
     env[n++] = "PATH=/usr/local/nvidia/bin:/usr/bin:/bin";
-    env[n++] = "LD_LIBRARY_PATH=/usr/local/nvidia/lib64:/usr/local/nvidia/lib";
-    env[n++] = "LC_ALL=C.UTF-8";
-    env[n++] = "HOME=/tmp";
     env[n++] = "USER=runner";
-    env[n++] = "TMPDIR=/tmp";
     env[n++] = "PYTHONDONTWRITEBYTECODE=1";
-    env[n++] = "PYTORCH_NVML_BASED_CUDA_CHECK=1";
     env[n++] = "CUDA_CACHE_DISABLE=1";
     env[n++] = "CUDA_MODULE_LOADING=LAZY";
-    env[n++] = "OMP_WAIT_POLICY=PASSIVE";
-    env[n++] = arena_fmt(a, "OMP_NUM_THREADS=%d", cfg->threads);
-    env[n++] = arena_fmt(a, "MKL_NUM_THREADS=%d", cfg->threads);
-    if (cfg->target == TARGET_CPU) {
-        env[n++] = "CUDA_VISIBLE_DEVICES=";
-        /* As the worker has it: PyTorch's temporaries stay mapped. */
-        env[n++] = "MALLOC_MMAP_MAX_=0";
-        env[n++] = "MALLOC_TRIM_THRESHOLD_=17179869184";
-        env[n++] = "MALLOC_TOP_PAD_=268435456";
-    }
-    if (cfg->bind) {
-        env[n++] = "OMP_PROC_BIND=close";
-        env[n++] = "OMP_PLACES=cores";
-    }
+    worker_python_env(a, cfg->target, cfg->threads, cfg->bind, env, &n);
     return env;
 }
 

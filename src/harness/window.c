@@ -277,10 +277,12 @@ enum err_code window_calibrate_torch(struct exam *x, struct err *err)
     if (code == OK && reply_failed(&reply))
         code = err_raise(err, ERR_CUDA, "the trusted torch candidate failed: %s%s", reply.how,
                          reply.msg.text);
-    if (code == OK && torch_call_us(x, r, 1, &one, err) == OK)
+    if (code == OK)
+        code = torch_call_us(x, r, 1, &one, err);
+    if (code == OK)
         code = torch_call_us(x, r, TORCH_CALLS, &many, err);
     runner_destroy(r);
-    if (code != OK || err->code != OK)
+    if (code != OK)
         return err_within(err, "calibrate the clock for torch");
     double more = one > many ? one - many : 0;
     x->first_us[CONTRACT_TORCH] = x->first_us[CONTRACT_NATIVE] + TORCH_ROOM * more;

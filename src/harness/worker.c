@@ -77,39 +77,45 @@ static enum err_code python_folders(struct worker *w, const char *python, struct
     return OK;
 }
 
+void worker_python_env(struct arena *a, enum target target, int threads, bool bind,
+                       const char **env, size_t *n)
+{
+    env[(*n)++] = "LD_LIBRARY_PATH=/usr/local/nvidia/lib64:/usr/local/nvidia/lib";
+    env[(*n)++] = "LC_ALL=C.UTF-8";
+    env[(*n)++] = "HOME=/tmp";
+    env[(*n)++] = "TMPDIR=/tmp";
+    /* Or importing Inductor asks the driver and poisons later forks. */
+    env[(*n)++] = "PYTORCH_NVML_BASED_CUDA_CHECK=1";
+    /* Spinning waits of idle threads would disturb the other arms' windows. */
+    env[(*n)++] = "OMP_WAIT_POLICY=PASSIVE";
+    env[(*n)++] = arena_fmt(a, "OMP_NUM_THREADS=%d", threads);
+    env[(*n)++] = arena_fmt(a, "MKL_NUM_THREADS=%d", threads);
+    if (target == TARGET_CPU) {
+        env[(*n)++] = "CUDA_VISIBLE_DEVICES=";
+        /* Temporaries stay mapped: else eager is twice as slow in one session as in the next. */
+        env[(*n)++] = "MALLOC_MMAP_MAX_=0";
+        env[(*n)++] = "MALLOC_TRIM_THRESHOLD_=17179869184";
+        env[(*n)++] = "MALLOC_TOP_PAD_=268435456";
+    }
+    if (bind) {
+        env[(*n)++] = "OMP_PROC_BIND=close";
+        env[(*n)++] = "OMP_PLACES=cores";
+    }
+}
+
 static const char *const *environment(struct arena *a, const struct worker_config *cfg)
 {
-    const char **env = arena_new(a, const char *, 24);
+    const char **env = arena_new(a, const char *, PYTHON_ENV_MAX + 8);
     size_t n = 0;
     env[n++] = "PATH=/usr/local/cuda/bin:/usr/local/nvidia/bin:/usr/bin:/bin:/usr/sbin:/sbin";
-    env[n++] = "LD_LIBRARY_PATH=/usr/local/nvidia/lib64:/usr/local/nvidia/lib";
-    env[n++] = "LC_ALL=C.UTF-8";
-    env[n++] = "HOME=/tmp";
     env[n++] = "USER=worker";
-    env[n++] = "TMPDIR=/tmp";
     /* Inductor writes the number of threads into its code and leaves it out of its cache's key. */
     env[n++] = arena_fmt(a, "TORCHINDUCTOR_CACHE_DIR=/ca/cache/inductor-%d", cfg->threads);
     env[n++] = "TRITON_CACHE_DIR=/ca/cache/triton";
     env[n++] = "CUDA_CACHE_PATH=/ca/cache/nv";
     env[n++] = "CUDA_AGENT_DEVICE_LIB=/ca/libca_device.so";
-    /* Or importing Inductor asks the driver and poisons later forks. */
-    env[n++] = "PYTORCH_NVML_BASED_CUDA_CHECK=1";
-    /* Spinning waits of idle threads would disturb the other arms' windows. */
-    env[n++] = "OMP_WAIT_POLICY=PASSIVE";
     env[n++] = "TORCHINDUCTOR_COMPILE_THREADS=1";
-    env[n++] = arena_fmt(a, "OMP_NUM_THREADS=%d", cfg->threads);
-    env[n++] = arena_fmt(a, "MKL_NUM_THREADS=%d", cfg->threads);
-    if (cfg->target == TARGET_CPU) {
-        env[n++] = "CUDA_VISIBLE_DEVICES=";
-        /* Temporaries stay mapped: else eager is twice as slow in one session as in the next. */
-        env[n++] = "MALLOC_MMAP_MAX_=0";
-        env[n++] = "MALLOC_TRIM_THRESHOLD_=17179869184";
-        env[n++] = "MALLOC_TOP_PAD_=268435456";
-    }
-    if (cfg->bind) {
-        env[n++] = "OMP_PROC_BIND=close";
-        env[n++] = "OMP_PLACES=cores";
-    }
+    worker_python_env(a, cfg->target, cfg->threads, cfg->bind, env, &n);
     return env;
 }
 

@@ -36,6 +36,12 @@ struct worker_fds {
     size_t n;
 };
 
+/* What every Python of the exam has in its environment, appended to env[*n]: the fork server's,
+ * too. At most PYTHON_ENV_MAX entries, in the arena. */
+#define PYTHON_ENV_MAX 16
+void worker_python_env(struct arena *a, enum target target, int threads, bool bind,
+                       const char **env, size_t *n);
+
 /* Ask `op` with the members of `args` (stolen; NULL: none). *ret is owned by the
  * caller. fds may be NULL: descriptors are closed then. */
 MUST_USE

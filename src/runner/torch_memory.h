@@ -13,7 +13,7 @@
 
 #include "cuda_agent.h"
 
-/* The two that torch.cuda.memory.CUDAPluggableAllocator wants; bytes of NULL: 0 wanted or none. */
+/* The two that torch.cuda.memory.CUDAPluggableAllocator wants. NULL: no bytes, or no memory. */
 void *torch_memory_alloc(ssize_t bytes, int device, void *stream);
 void torch_memory_free(void *at, ssize_t bytes, int device, void *stream);
 
