@@ -19,9 +19,8 @@ def run(library, task_source: str, remover: Remover) -> None:
     """In the box: answer the examiner until it is gone."""
     os.environ["TMPDIR"] = os.environ["HOME"] = os.getcwd()  # the box's own folder, on every rung
     host = Host()
-    candidate = Candidate(library, host, task_source, remover)
-    library.runner_serve(ctypes.byref(host))
-    del candidate
+    candidate = Candidate(library, host, task_source, remover)  # holds what the host calls
+    library.runner_serve(ctypes.byref(candidate.host))
 
 
 def load_the_rest() -> None:

@@ -3,12 +3,12 @@ import copy
 import ctypes
 import importlib.machinery
 import importlib.util
-import inspect
 import sys
 import types
 
 import torch
 
+from worker import arguments
 from worker.state import entries as state_entries
 from worker.state import move_attributes
 from worker.tree import flatten, rebuild
@@ -93,13 +93,7 @@ class Candidate:
 
     def _make(self, cls) -> torch.nn.Module:
         init = self.task.get_init_inputs() if hasattr(self.task, "get_init_inputs") else []
-        args, kw = ([], init) if isinstance(init, dict) else (list(init) if isinstance(init, (list, tuple)) else [init], {})
-        if len(args) == 2 and isinstance(args[0], (list, tuple)) and isinstance(args[1], dict):
-            try:
-                inspect.signature(self.task.Model).bind(*args[0], **args[1])
-                args, kw = list(args[0]), args[1]
-            except (TypeError, ValueError):
-                pass
+        args, kw = arguments.of_init(init, cls)
         return cls(*args, **kw)
 
     def _construct(self, cls) -> torch.nn.Module:
@@ -116,9 +110,8 @@ class Candidate:
         """The nest that forward takes: get_inputs() of the task, made without memory."""
         with torch.device("meta"):
             self.example = self.task.get_inputs()
-        taken = inspect.signature(self.task.Model.forward).parameters.values() if hasattr(self.task, "Model") else ()
-        names = {p.name for p in taken if p.kind != p.VAR_POSITIONAL}
-        self.by_keyword = isinstance(self.example, dict) and set(self.example) <= names
+        forward = self.task.Model.forward if hasattr(self.task, "Model") else self.pristine.forward
+        self.by_keyword = arguments.by_keyword(self.example, forward)
 
     def setup(self, call, _state) -> None:
         """New weights: a fresh copy of the model as it was made, and load_state_dict, as its user would."""
@@ -176,10 +169,7 @@ class Candidate:
                 held[name].put(value.clone())
         if self.device >= 0:
             self.library.torch_memory_begin(ctypes.byref(call.contents.out), sizes)
-        if self.by_keyword:
-            result = self.model(**nest)
-        else:
-            result = self.model(*nest) if isinstance(nest, (list, tuple)) else self.model(nest)
+        result = arguments.call(self.model, nest, self.by_keyword)
         results = [t for _, t in flatten(result, "out") if t is not None]
         if carried:
             held = self._held(carried)

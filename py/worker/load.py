@@ -9,6 +9,7 @@ import traceback
 
 import torch
 
+from . import arguments
 from .protocol import Refusal
 from .signature import DTYPES, aliases, storage_key  # noqa: F401  the tracer takes them from here
 from .state import entries, move_attributes
@@ -105,24 +106,11 @@ class Task:
     def construct(self, seed: int) -> torch.nn.Module:
         """Model(*init), or Model(*positional, **keywords) for the [positional, {keywords}] form."""
         seed_all(seed)
-        args, kw = self._init_arguments()
+        args, kw = arguments.of_init(self.init, self.model_class)
         model = self.guarded(f"{self.model_class.__name__}(...)", self.model_class, *args, **kw)
         if not isinstance(model, torch.nn.Module):
             raise Refusal("task", f"Model makes a {type(model).__name__}, not a torch.nn.Module", CONTRACT)
         return model.eval().requires_grad_(False)
-
-    def _init_arguments(self) -> tuple[list, dict]:
-        if isinstance(self.init, dict):
-            return [], self.init
-        init = list(self.init) if isinstance(self.init, (list, tuple)) else [self.init]
-        two = len(init) == 2 and isinstance(init[0], (list, tuple)) and isinstance(init[1], dict)
-        if two and all(isinstance(k, str) for k in init[1]):
-            try:
-                inspect.signature(self.model_class).bind(*init[0], **init[1])
-                return list(init[0]), init[1]
-            except (TypeError, ValueError):
-                pass  # the two are arguments themselves
-        return init, {}
 
     def draw(self, seed: int):
         """get_inputs() under a seed, on the device: there its random functions draw a GiB in milliseconds."""
@@ -145,8 +133,7 @@ class Task:
     def _argument_names(self) -> list[str]:
         parameters = inspect.signature(self.model.forward).parameters.values()
         named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        self.by_keyword = isinstance(self.example, dict) and \
-            set(self.example) <= {p.name for p in parameters if p.kind != p.VAR_POSITIONAL}
+        self.by_keyword = arguments.by_keyword(self.example, self.model.forward)
         if self.by_keyword:
             return list(self.example)
         rest = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "arg")
@@ -173,9 +160,7 @@ class Task:
     # ---- calls ----
 
     def forward(self, model, nest):
-        if self.by_keyword:
-            return model(**nest)
-        return model(*nest) if isinstance(nest, (list, tuple)) else model(nest)
+        return arguments.call(model, nest, self.by_keyword)
 
     def outputs(self, result) -> list[tuple[str, torch.Tensor]]:
         leaves = [(n, v) for n, v in flatten(result, "out") if v is not None]

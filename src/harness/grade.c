@@ -76,24 +76,32 @@ static enum err_code machine_well(struct exam *x, bool *ret, struct err *err)
     return code;
 }
 
-static const char *const step_text[] = { "starting", "loading the shared object",
-                                         "ca_scratch and ca_keep", "ca_setup", "ca_forward" };
+static const char *step_text(enum contract contract, enum step step)
+{
+    static const char *const text[CONTRACTS][5] = {
+        [CONTRACT_NATIVE] = { "starting", "loading the shared object", "ca_scratch and ca_keep",
+                              "ca_setup", "ca_forward" },
+        [CONTRACT_TORCH] = { "starting", "loading model_new.py or making ModelNew", "starting",
+                             "loading the weights into ModelNew", "ModelNew.forward" },
+    };
+    return text[contract][step];
+}
 
 static void blame(struct verdict *v, enum step step, const struct runner_reply *r)
 {
     if (r->end == RUNNER_HUNG) {
         v->status = step == STEP_SETUP ? VERDICT_SETUP_TIMEOUT : VERDICT_TIMEOUT;
-        snprintf(v->reason, sizeof v->reason, "%s did not end within %.1f s", step_text[step],
-                 (double)r->limit_ms / 1e3);
+        snprintf(v->reason, sizeof v->reason, "%s did not end within %.1f s",
+                 step_text(v->contract, step), (double)r->limit_ms / 1e3);
     } else if (r->end == RUNNER_DIED) {
         v->status = VERDICT_CRASHED;
-        snprintf(v->reason, sizeof v->reason, "in %s: %s", step_text[step], r->how);
+        snprintf(v->reason, sizeof v->reason, "in %s: %s", step_text(v->contract, step), r->how);
     } else {
         /* A runner may say that of itself: it is no better off. */
         bool removed =
             v->contract == CONTRACT_TORCH && str_starts(str_from(r->msg.text), S("forbidden: "));
         v->status = removed ? VERDICT_FORBIDDEN : VERDICT_CRASHED;
-        snprintf(v->reason, sizeof v->reason, "in %s: %s", step_text[step],
+        snprintf(v->reason, sizeof v->reason, "in %s: %s", step_text(v->contract, step),
                  r->msg.text + (removed ? 11 : 0));
     }
 }
@@ -111,7 +119,7 @@ static enum err_code judge_failure(struct exam *x, struct runner **r, struct ver
         return err_within(err, "after a candidate failed");
     if (!well)
         return err_raise(err, ERR_CUDA, "nothing runs on this device just now (in %s: %s%s)",
-                         step_text[step], reply->how, reply->msg.text);
+                         step_text(v->contract, step), reply->how, reply->msg.text);
     blame(v, step, reply);
     return OK;
 }
