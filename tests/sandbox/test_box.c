@@ -161,6 +161,16 @@ static int probe_clocks(void)
 }
 
 /* They fire in a stopped process, too, and slow down whoever is timed meanwhile. */
+/* A stopped runner could be woken by them: SIGCONT when a file is touched. */
+static int probe_signals_from_files(void)
+{
+    struct f_owner_ex owner = { F_OWNER_PID, getpid() };
+    int me = getpid();
+    return refused(fcntl(0, F_SETOWN, me), EPERM) | refused(fcntl(0, F_SETOWN_EX, &owner), EPERM) |
+           refused(fcntl(0, F_SETSIG, SIGCONT), EPERM) | refused(ioctl(0, FIOSETOWN, &me), EPERM) |
+           refused(ioctl(0, SIOCSPGRP, &me), EPERM);
+}
+
 static int probe_timers(void)
 {
     timer_t timer;
@@ -384,6 +394,7 @@ static const struct {
     { "remount, setns, mknod of a builder", probe_remount, BOX_BUILDER, 0 },
     { "clocks", probe_clocks, BOX_RUNNER, 0 },
     { "timers", probe_timers, BOX_RUNNER, 0 },
+    { "signals_from_files", probe_signals_from_files, BOX_RUNNER, 0 },
     { "other processes", probe_others, BOX_RUNNER, 1 },
     { "strangers", probe_strangers, BOX_RUNNER, 2 },
     { "strangers, worker", probe_strangers, BOX_WORKER, 2 },
