@@ -86,31 +86,41 @@ static void library_args(const struct build_request *req, struct argv *v)
     arg(v, "-lm");
 }
 
+enum err_code build_processor(struct arena *a, struct str *ret, struct err *err)
+{
+    struct str cpu;
+    if (file_read(a, "/proc/cpuinfo", 16 << 20, &cpu, err) != OK)
+        return err->code;
+    const char *end = strstr(cpu.ptr, "\n\n");
+    const char *mhz = strstr(cpu.ptr, "cpu MHz");
+    const char *line = mhz ? strchr(mhz, '\n') : NULL;
+    struct buf b = { .arena = a, .max = 64 << 10 };
+    buf_add(&b, (struct str){ cpu.ptr, (size_t)((mhz ? mhz : cpu.ptr) - cpu.ptr) });
+    if (line != NULL && end != NULL && end > line)
+        buf_add(&b, (struct str){ line, (size_t)(end - line) });
+    return buf_done(&b, ret, err);
+}
+
 /* Everything that the object depends on; the source text is in the candidate's hash. */
 static enum err_code cache_key(struct arena *a, const struct build_request *req, char ret[HASH_HEX],
                                struct err *err)
 {
     struct argv v = { 0 };
     struct buf b = { .arena = a, .max = 64 << 10 };
-    if (req->candidate->contract == CONTRACT_TORCH)
-        buf_addf(&b, "torch %s abi %d %s\n", req->torch->version, req->torch->cxx11_abi,
-                 torch_flags_id());
+    if (req->candidate->contract == CONTRACT_TORCH) {
+        char torch[HASH_HEX];
+        if (torch_identity(a, torch, err) != OK)
+            return err->code;
+        buf_addf(&b, "torch %s abi %d %s\n", req->torch->version, req->torch->cxx11_abi, torch);
+    }
     compiler_args(a, req, &v);
     library_args(req, &v);
     for (size_t i = 0; i < v.n; i++)
         buf_addf(&b, "%s\n", v.v[i]);
-    struct str cpu = S(""), flags;
-    if (req->candidate->target == TARGET_CPU) {
-        /* -march=native: model and flags of the first processor. */
-        if (file_read(a, "/proc/cpuinfo", 16 << 20, &cpu, err) != OK)
-            return err->code;
-        const char *end = strstr(cpu.ptr, "\n\n");
-        const char *mhz = strstr(cpu.ptr, "cpu MHz");
-        const char *line = mhz ? strchr(mhz, '\n') : NULL;
-        buf_add(&b, (struct str){ cpu.ptr, (size_t)((mhz ? mhz : cpu.ptr) - cpu.ptr) });
-        if (line != NULL && end != NULL && end > line)
-            buf_add(&b, (struct str){ line, (size_t)(end - line) });
-    }
+    struct str processor = S(""), flags;
+    if (req->candidate->target == TARGET_CPU && build_processor(a, &processor, err) != OK)
+        return err->code;
+    buf_add(&b, processor);
     if (buf_done(&b, &flags, err) != OK)
         return err->code;
     const char *version =

@@ -17,6 +17,9 @@ struct argv {
 void arg(struct argv *a, const char *text);
 bool build_is_source(const char *name);
 bool build_mentions(const struct candidate *c, const char *word);
+/* What -march=native means here: model and flags of the first processor. In the arena. */
+MUST_USE
+enum err_code build_processor(struct arena *a, struct str *ret, struct err *err);
 /* One compiler in a box that sees DIR/src, DIR/pch and what it needs to read, and writes `out`. */
 MUST_USE
 enum err_code build_boxed(struct arena *a, const struct build_request *req, const char *dir,
@@ -36,6 +39,8 @@ enum err_code torch_lay(struct arena *a, const struct candidate *c, const char *
 MUST_USE
 enum err_code torch_compile(struct arena *a, const struct build_request *req, const char *dir,
                             struct box_output *ret, struct err *err);
-const char *torch_flags_id(void); /* changes when the flags do */
+/* Changes when flags or frozen files do: a part of every key. */
+MUST_USE
+enum err_code torch_identity(struct arena *a, char ret[HASH_HEX], struct err *err);
 
 #endif

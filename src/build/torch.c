@@ -19,11 +19,6 @@
 #define PCH_MS 300000
 #define SOURCES_MAX (CANDIDATE_FILES_MAX + 2)
 
-const char *torch_flags_id(void)
-{
-    return FLAGS_ID;
-}
-
 /* ---- sources ---- */
 
 /* model_new.py as bytes of the extension. */
@@ -46,17 +41,28 @@ static enum err_code frozen(struct arena *a, const char *name, struct str *ret, 
     return file_read(a, arena_fmt(a, "%s/workdir/%s", share, name), 64 << 10, ret, err);
 }
 
+static const char *const frozen_names[] = { "binding.cpp", "binding_registry.h" };
+
+enum err_code torch_identity(struct arena *a, char ret[HASH_HEX], struct err *err)
+{
+    struct str part[COUNT(frozen_names) + 1] = { S(FLAGS_ID) };
+    for (size_t i = 0; i < COUNT(frozen_names); i++)
+        if (frozen(a, frozen_names[i], &part[i + 1], err) != OK)
+            return err->code;
+    hash_parts(part, COUNT(part), ret);
+    return OK;
+}
+
 enum err_code torch_lay(struct arena *a, const struct candidate *c, const char *src,
                         struct err *err)
 {
-    static const char *const names[] = { "binding.cpp", "binding_registry.h" };
     if (dir_make(path_join(a, src, "kernels"), 0755, err) != OK ||
         file_write(path_join(a, src, "model.S"), str_from(embedded), 0644, err) != OK)
         return err->code;
-    for (size_t i = 0; i < COUNT(names); i++) {
+    for (size_t i = 0; i < COUNT(frozen_names); i++) {
         struct str text;
-        if (frozen(a, names[i], &text, err) != OK ||
-            file_write(path_join(a, src, names[i]), text, 0644, err) != OK)
+        if (frozen(a, frozen_names[i], &text, err) != OK ||
+            file_write(path_join(a, src, frozen_names[i]), text, 0644, err) != OK)
             return err->code;
     }
     for (size_t i = 0; i < c->n_files; i++) {
@@ -135,24 +141,22 @@ static void c_args(const struct build_request *req, struct argv *v)
     arg(v, "-fPIC");
 }
 
-static void key_of(struct arena *a, const struct build_request *req, const struct argv *v,
-                   struct str text, char ret[HASH_HEX])
+static enum err_code key_of(struct arena *a, const struct build_request *req, const struct argv *v,
+                            struct str text, char ret[HASH_HEX], struct err *err)
 {
-    struct buf flags = { .arena = a, .max = 16 << 10 };
-    struct str line = S("");
-    struct err ignored = { 0 };
+    struct str *part = arena_new(a, struct str, ARGS_MAX + 7);
+    size_t n = 0;
     for (size_t i = 0; i < v->n; i++)
-        buf_addf(&flags, "%s\n", v->v[i]);
-    if (buf_done(&flags, &line, &ignored) != OK)
-        line = S("");
-    struct str part[] = { text,
-                          line,
-                          str_from(req->tools->gcc_version),
-                          str_from(req->tools->nvcc_version),
-                          str_from(req->torch->site),
-                          str_from(req->torch->version),
-                          S(FLAGS_ID) };
-    hash_parts(part, COUNT(part), ret);
+        part[n++] = str_from(v->v[i]);
+    part[n++] = text;
+    part[n++] = str_from(req->tools->gcc_version);
+    part[n++] = str_from(req->tools->nvcc_version);
+    part[n++] = str_from(req->torch->site);
+    part[n++] = str_from(req->torch->version);
+    if (req->candidate->target == TARGET_CPU && build_processor(a, &part[n++], err) != OK)
+        return err->code;
+    hash_parts(part, n, ret);
+    return OK;
 }
 
 /* ---- precompiled headers ---- */
@@ -185,7 +189,8 @@ static enum err_code pch_lay(struct arena *a, const struct build_request *req, c
     if (home_dir(a, &home, err) != OK)
         return err->code;
     cpp_args(a, req, &v);
-    key_of(a, req, &v, str_from(headers), key);
+    if (key_of(a, req, &v, str_from(headers), key, err) != OK)
+        return err->code;
     const char *cache = path_join(a, home, "pch"), *pch = path_join(a, dir, "pch");
     const char *cached = arena_fmt(a, "%s/%s.gch", cache, key);
     if (dir_make(cache, 0755, err) != OK || dir_make(pch, 0755, err) != OK ||
@@ -236,11 +241,15 @@ struct work {
 };
 
 /* Any source may include another: all of kernels/ counts. model_new.py is not there yet. */
-static void sources_hash(struct arena *a, const struct candidate *c, struct str text,
-                         char ret[HASH_HEX])
+static enum err_code sources_hash(struct arena *a, const struct candidate *c, struct str text,
+                                  char ret[HASH_HEX], struct err *err)
 {
-    struct str *part = arena_new(a, struct str, 2 * CANDIDATE_FILES_MAX + 1);
+    struct str *part = arena_new(a, struct str, 2 * CANDIDATE_FILES_MAX + 2);
+    char identity[HASH_HEX];
     size_t n = 0;
+    if (torch_identity(a, identity, err) != OK)
+        return err->code;
+    part[n++] = str_from(identity);
     part[n++] = text;
     for (size_t i = 0; i < c->n_files; i++)
         if (strcmp(c->file[i].name, MODEL_NEW) != 0) {
@@ -248,6 +257,7 @@ static void sources_hash(struct arena *a, const struct candidate *c, struct str 
             part[n++] = c->file[i].text;
         }
     hash_parts(part, n, ret);
+    return OK;
 }
 
 static enum err_code unit_add(struct arena *a, struct work *w, const char *name, struct str text,
@@ -271,8 +281,9 @@ static enum err_code unit_add(struct arena *a, struct work *w, const char *name,
     arg(&u->v, "-I/ca/src");
     arg(&u->v, "-I/ca/src/kernels");
     char sources[HASH_HEX];
-    sources_hash(a, req->candidate, text, sources);
-    key_of(a, req, &u->v, str_from(sources), u->key);
+    if (sources_hash(a, req->candidate, text, sources, err) != OK ||
+        key_of(a, req, &u->v, str_from(sources), u->key, err) != OK)
+        return err->code;
     u->cached = arena_fmt(a, "%s/build/%.2s/%s.o", home, u->key, u->key);
     u->ready = path_exists(u->cached);
     return dir_make(arena_fmt(a, "%s/build/%.2s", home, u->key), 0755, err);
