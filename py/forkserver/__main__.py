@@ -5,6 +5,10 @@ import gc
 import os
 import signal
 import sys
+import warnings
+
+sys.modules["numpy"] = None  # torch would hand its tensors to it, imported by the candidate or not
+warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
 
 import torch
 

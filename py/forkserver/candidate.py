@@ -13,11 +13,8 @@ from worker.state import entries as state_entries
 from worker.state import move_attributes
 from worker.tree import flatten, rebuild
 
-from . import contract
+from . import contract, doors
 from .operators import Removed, Remover
-
-# Other packages that compute would be a second library of operators.
-NOT_HERE = ("numpy", "scipy", "numba", "cupy", "triton", "jax", "tensorflow", "pandas", "sklearn")
 
 
 class Fault(Exception):
@@ -74,11 +71,9 @@ class Candidate:
             torch.empty(1, device=f"cuda:{device}")
 
     def code(self, fd: int) -> None:
-        for name in NOT_HERE:
-            sys.modules[name] = None
         self.task = _module("model", self.task_source)
-        self.remover.before_code()
         path = f"/proc/self/fd/{fd}"
+        doors.close(path)
         loader = importlib.machinery.ExtensionFileLoader("cuda_extension", path)
         spec = importlib.util.spec_from_loader("cuda_extension", loader)
         extension = importlib.util.module_from_spec(spec)
@@ -88,8 +83,8 @@ class Candidate:
         if not hasattr(module, "ModelNew"):
             raise Fault("model_new.py has no class ModelNew")
         self.pristine = self._construct(module.ModelNew)
+        self._learn_from_task()
         self.remover.after_construction()
-        self._learn_arguments()
 
     def _make(self, cls) -> torch.nn.Module:
         init = self.task.get_init_inputs() if hasattr(self.task, "get_init_inputs") else []
@@ -106,12 +101,21 @@ class Candidate:
             move_attributes(model, torch.device("cuda", self.device))
         return model
 
-    def _learn_arguments(self) -> None:
-        """The nest that forward takes: get_inputs() of the task, made without memory."""
+    def _learn_from_task(self) -> None:
+        """The nest that forward takes and the names of the task's state, made without memory."""
         with torch.device("meta"):
             self.example = self.task.get_inputs()
+        self.state_names = self._task_state()
         forward = self.task.Model.forward if hasattr(self.task, "Model") else self.pristine.forward
         self.by_keyword = arguments.by_keyword(self.example, forward)
+
+    def _task_state(self) -> set[str]:
+        """Empty where Model cannot be made without memory: then nothing that is missing is excused."""
+        try:
+            with torch.device("meta"):
+                return set(self._make(self.task.Model).state_dict())
+        except Exception:
+            return set()
 
     def setup(self, call, _state) -> None:
         """New weights: a fresh copy of the model as it was made, and load_state_dict, as its user would."""
@@ -135,8 +139,7 @@ class Candidate:
             return
         missing = [k for k in found.missing_keys if k not in carried]
         if missing:  # state of the task's that moves and decides nothing is not given
-            with torch.device("meta"):
-                missing = [k for k in missing if k not in self._make(self.task.Model).state_dict()]
+            missing = [k for k in missing if k not in self.state_names]
         if missing or found.unexpected_keys:
             raise Fault(f"load_state_dict: ModelNew keeps other state than Model: more {missing}, less {list(found.unexpected_keys)}")
 

@@ -1,15 +1,20 @@
 """PyTorch's own operators, taken away from a process.
 
-Every operator of the dispatcher that computes gets a kernel that raises, for the backends, in the dispatcher
+Every operator of the dispatcher that computes gets a kernel that raises, for each backend, in the dispatcher
 itself: for all threads, and whatever a mode or a guard excludes. What is left is memory: allocation, views,
-copies, fills, metadata. What a module's constructor needs (random and regular fills, tables made of them) is
-taken away once the module has been made. Best effort: answers and times are judged by others.
+copies, fills, metadata.
+
+A module's constructor may call all of them, on the host: values come later, and every name, handle or thread
+that it keeps goes through the dispatcher when it is used. What would not is gone before (doors.py), and so are
+a device's kernels, which a graph could keep: there constructors compute on the host, too. Best effort: answers
+and times are judged by others.
 """
 import ctypes
 import re
 import warnings
 
 import torch
+from torch.utils._pytree import tree_leaves, tree_map
 
 # Base names, without namespace, overload and a last underscore.
 MEMORY = re.compile(r"""(?x) ^(?:
@@ -26,20 +31,10 @@ MEMORY = re.compile(r"""(?x) ^(?:
     promote_types | _use_cudnn_.* | _cudnn_rnn_flatten_weight | cudnn_is_acceptable | _has_same_storage_numel |
     _nested_.*storage.* | _assert.* | sym_constrain_range.* | _functional_assert.* | _print | profiler.* | _record_function.*
     )$""")
-CONSTRUCTION = re.compile(r"""(?x) ^(?:
-    uniform | normal(?:_functional)? | random | bernoulli | exponential | log_normal | cauchy | geometric |
-    rand(?:n|int|perm)?(?:_like)? | arange | range | linspace | logspace | eye | tril(?:_indices)? | triu(?:_indices)? |
-    erfinv | clamp(?:_min|_max)? | mul | multiply | add | sub | subtract | rsub | div | divide | true_divide |
-    floor_divide | remainder | pow | float_power | exp | log | sqrt | rsqrt | sin | cos | tan | neg | negative | reciprocal |
-    floor | ceil | round | abs | sign | square | ger | outer | cat | concat | concatenate | stack | repeat |
-    repeat_interleave | tile | where | masked_fill | index | index_put | _index_put_impl | index_select | gather | meshgrid |
-    eq | ne | lt | le | gt | ge | logical_(?:not|and|or|xor) | bitwise_(?:not|and|or|xor) | flip | roll | complex | polar |
-    log1p | log2 | log10 | expm1 | exp2 | tanh | sigmoid |
-    sinh | cosh | a(?:sin|cos|tan|tan2) | arc(?:sin|cos|tan|tan2) | minimum | maximum | fmod | trunc | lerp | addcmul |
-    sum | mean | prod | amax | amin | max | min | all | any | aminmax | norm | linalg_vector_norm | std | var | var_mean |
-    cumsum | cumprod | diag | diag_embed | trace | scatter | one_hot | constant_pad_nd | pad | equal | isfinite | isnan |
-    hann_window | hamming_window | blackman_window | linalg_qr | _weight_norm.* | nonzero | masked_select | isin
-    )$""")
+LAYOUTS = ("Sparse", "SparseCsr", "Quantized", "NestedTensor")  # each with kernels of its own
+# Kernels for whatever backend has none of its own: a handle could name one that is not here.
+COMPOSITE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional",
+             "CompositeImplicitAutogradNestedTensor")
 NAMESPACES_KEPT = ("prim", "profiler", "c10d", "_c10d_functional", "c10d_functional")
 
 
@@ -58,32 +53,74 @@ def _raiser(name: str):
     return removed
 
 
+def _overload(name: str):
+    space, _, rest = name.partition("::")
+    base, _, overload = rest.partition(".")
+    return getattr(getattr(getattr(torch.ops, space), base), overload or "default")
+
+
+def _computes_on_host(name: str):
+    """A kernel for a device that no graph can keep: the host computes, and only bytes go over."""
+    def computed(*args, **kw):
+        op = _overload(name)
+        host: dict[int, tuple] = {}  # by identity: the device's tensor and its copy
+        place = kw.get("device")
+
+        def down(x):
+            nonlocal place
+            if isinstance(x, torch.Tensor) and x.is_cuda:
+                place = x.device
+                return host.setdefault(id(x), (x, x.cpu()))[1]
+            return None if isinstance(x, torch.Generator) else x
+
+        def up(x):
+            return x.to(place) if isinstance(x, torch.Tensor) and place is not None else x
+
+        down_args, down_kw = tree_map(down, args), tree_map(down, kw)
+        if "device" in kw:
+            down_kw["device"] = torch.device("cpu")
+        result = op(*down_args, **down_kw)
+        written = [args[i] if i < len(args) else kw.get(a.name) for i, a in enumerate(op._schema.arguments)
+                   if a.alias_info is not None and a.alias_info.is_write]
+        same = {}
+        for x in tree_leaves(written):
+            if id(x) in host:
+                copy = host[id(x)][1]
+                x.resize_(copy.shape).copy_(copy)
+                same[id(copy)] = x
+        return tree_map(lambda r: same[id(r)] if id(r) in same else up(r), result)
+    return computed
+
+
+def _register(names: list[str], key: str, kernel_of) -> None:
+    libraries = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in names:
+            space, _, rest = name.partition("::")
+            if space not in libraries:
+                libraries[space] = torch._C._dispatch_library("IMPL", space, key, __file__, 0)
+            libraries[space].impl(rest, key, kernel_of(name))
+    for library in libraries.values():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # never collected, and nobody's to find
+
+
 class Remover:
-    """Takes operators away in two steps. Nothing gives them back: the registrations live as long as the process."""
+    """Takes operators away. Nothing gives them back: the registrations live as long as the process."""
 
     def __init__(self, cuda: bool):
-        self.keys = ("CPU", "CUDA") if cuda else ("CPU",)
         names = [n for n in torch._C._dispatch_get_all_op_names() if not n.startswith(NAMESPACES_KEPT)]
-        computing = [n for n in names if not MEMORY.match(_base(n))]
-        self.later = [n for n in computing if CONSTRUCTION.match(_base(n))]
-        later = set(self.later)
-        self.now = [n for n in computing if n not in later]
-
-    def _take(self, names: list[str]) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for key in self.keys:
-                libraries = {}
-                for name in names:
-                    space, _, rest = name.partition("::")
-                    if space not in libraries:
-                        libraries[space] = torch._C._dispatch_library("IMPL", space, key, __file__, 0)
-                    libraries[space].impl(rest, key, _raiser(name))
-                for library in libraries.values():
-                    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # never collected, and nobody's to find
-
-    def before_code(self) -> None:
-        self._take(self.now)
+        self.computing = [n for n in names if not MEMORY.match(_base(n))]
+        self.devices = ("CPU", "CUDA") if cuda else ("CPU",)
+        for key in ["MkldnnCPU"] + [layout + device for layout in LAYOUTS for device in self.devices]:
+            _register(self.computing, key, _raiser)
+        if cuda:
+            _register(self.computing, "CUDA", _computes_on_host)
 
     def after_construction(self) -> None:
-        self._take(self.later)
+        """Meta tensors do not compute from here on, either."""
+        for key in COMPOSITE:
+            has = torch._C._dispatch_has_kernel_for_dispatch_key
+            _register([n for n in self.computing if has(n, key)], key, _raiser)
+        for device in self.devices:
+            _register(self.computing, device, _raiser)

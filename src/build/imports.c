@@ -269,10 +269,26 @@ static bool torch_name_allowed(struct str name)
         "at::RecordFunction", "at::has_internal", "at::get_overlap",    "at::ScalarType",
     };
     static const char *const closed[] = {
-        "c10::Dispatcher",  "c10::OperatorHandle", "c10::KernelFunction", "c10::SafeKernel",
-        "c10::BoxedKernel", "torch::Library",      "torch::jit",          "torch::nn",
-        "torch::inductor",  "torch::dynamo",       "torch::CppFunction",  "torch::executor",
-        "torch::stable",    "torch::aot",
+        "c10::Dispatcher",
+        "c10::OperatorHandle",
+        "c10::KernelFunction",
+        "c10::SafeKernel",
+        "c10::BoxedKernel",
+        "torch::Library",
+        "torch::jit",
+        "torch::nn",
+        "torch::inductor",
+        "torch::dynamo",
+        "torch::CppFunction",
+        "torch::executor",
+        "torch::stable",
+        "torch::aot",
+        "torch::lazy",
+        "torch::nativert",
+        "torch::functorch",
+        "torch::distributed",
+        "c10d::",
+        "fbgemm::",
     };
     if (str_starts(name, S("at::_ops::")))
         return memory_operator(str_drop(name, strlen("at::_ops::")));

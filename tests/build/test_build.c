@@ -222,6 +222,39 @@ static void allowed(void **state)
             fail_msg("library '%s'", sonames[i].soname);
 }
 
+/* PyTorch's own code, by what a wrapper's compiler would ask for. */
+static void allowed_of_torch(void **state)
+{
+    static const struct {
+        const char *symbol;
+        bool want;
+    } symbols[] = {
+        { "_ZN2at4_ops5empty10memory_format4callEv", true },
+        { "_ZNK2at10TensorBase8data_ptrIfEEPT_v", true },
+        { "_ZN3c104cuda20getCurrentCUDAStreamEa", true },
+        { "_ZN6caffe28TypeMeta26error_unsupported_typemetaES0_", true },
+        { "PyObject_Call", true },
+        { "_ZN2at4_ops4relu4callERKNS_6TensorE", false },
+        { "_ZN2at3cpu4reluERKNS_6TensorE", false },
+        { "_ZN2at4cuda4reluERKNS_6TensorE", false },
+        { "_ZN2at6native4reluERKNS_6TensorE", false },
+        { "_ZN2at6native7mul_outE", false },
+        { "_ZN2at22compositeexplicitautograd4reluE", false },
+        { "_ZN2at4meta4reluERKNS_6TensorE", false },
+        { "_ZN2at9functorch5xxxxxE", false },
+        { "_ZN3c1010Dispatcher9singletonEv", false },
+        { "_ZN5torch3jit7compileE", false },
+        { "_ZN5torch4lazy10LazyTensorE", false },
+        { "_ZN6fbgemm8fbgemmF16E", false },
+        { "dlsym", false },
+        { "mmap", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(symbols); i++)
+        if (torch_import_allowed(symbols[i].symbol) != symbols[i].want)
+            fail_msg("symbol '%s'", symbols[i].symbol);
+}
+
 /* The text between ```KIND and ``` of a document. */
 static struct str block_of(struct str text, const char *kind)
 {
@@ -297,6 +330,7 @@ int main(void)
         cmocka_unit_test(time_out),
         cmocka_unit_test(no_compiler),
         cmocka_unit_test(allowed),
+        cmocka_unit_test(allowed_of_torch),
         cmocka_unit_test(examples_of_the_contract),
         cmocka_unit_test(clean),
     };

@@ -1,5 +1,7 @@
-# want: crashed
-# hacks 58: all memory
+# want: crashed timeout
+# hacks 58: all memory, until the first of its two limits
+import mmap
+
 import torch
 
 import cuda_extension
@@ -11,5 +13,6 @@ class ModelNew(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.ones(dim))
 
     def forward(self, x):
-        hold = [bytearray(1 << 30) for _ in range(1000)]
+        everywhere = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE  # without a fault for each page
+        hold = [mmap.mmap(-1, 1 << 30, flags=everywhere) for _ in range(1000)]
         return cuda_extension.row_forward(x, self.weight)

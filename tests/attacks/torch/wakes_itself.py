@@ -1,6 +1,5 @@
 # want: pass
 # hacks 4: signals that would wake it while it is stopped: from descriptors, from timers
-import ctypes
 import fcntl
 import os
 import signal
@@ -9,22 +8,19 @@ import torch
 
 import cuda_extension
 
-libc = ctypes.CDLL(None, use_errno=True)
-
 
 def refused(call) -> bool:
     try:
-        return call() not in (0, None)
+        call()
     except OSError:
         return True
+    return False
 
 
-watch = libc.inotify_init1(os.O_NONBLOCK)
-event = (ctypes.c_int * 16)(0, 0, int(signal.SIGCONT), 0)  # struct sigevent: SIGEV_SIGNAL
-timer = ctypes.c_void_p()
-assert refused(lambda: fcntl.fcntl(watch, 10, int(signal.SIGCONT)))
-assert refused(lambda: fcntl.fcntl(watch, fcntl.F_SETOWN, os.getpid()))
-assert refused(lambda: libc.timer_create(1, event, ctypes.byref(timer)))
+event = os.eventfd(0)
+assert refused(lambda: fcntl.fcntl(event, 10, int(signal.SIGCONT)))
+assert refused(lambda: fcntl.fcntl(event, fcntl.F_SETOWN, os.getpid()))
+assert torch.cuda.is_available() or refused(lambda: signal.setitimer(signal.ITIMER_REAL, 1))
 
 
 class ModelNew(torch.nn.Module):
