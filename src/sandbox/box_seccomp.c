@@ -82,6 +82,15 @@ static const int denied[] = {
     (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS | \
      CLONE_NEWCGROUP)
 
+static int never(scmp_filter_ctx ctx, uint32_t answer, int call, unsigned arg, scmp_datum_t mask,
+                 scmp_datum_t value)
+{
+    return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(answer), call, 1,
+                            SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, mask, value)) != 0;
+}
+
+#define LOW 0xffffffffu /* of an argument: what the kernel looks at */
+
 static int deny_list(scmp_filter_ctx ctx)
 {
     int bad = 0;
@@ -89,10 +98,10 @@ static int deny_list(scmp_filter_ctx ctx)
         bad |= denied[i] >= 0 && seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), denied[i], 0) != 0;
     bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
                             SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0)) != 0;
-    bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
-                            SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffu, TIOCSTI)) != 0;
-    bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
-                            SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffu, TIOCLINUX)) != 0;
+    bad |= never(ctx, EPERM, SCMP_SYS(ioctl), 1, LOW, TIOCSTI);
+    bad |= never(ctx, EPERM, SCMP_SYS(ioctl), 1, LOW, TIOCLINUX);
+    /* Its holder is told by a signal; who opens the file meanwhile waits, the examiner, too. */
+    bad |= never(ctx, EPERM, SCMP_SYS(fcntl), 1, LOW, F_SETLEASE);
     bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) != 0;
     for (unsigned long bit = 1; bit != 0 && bit <= NEW_NAMESPACES; bit <<= 1)
         if (NEW_NAMESPACES & bit)
@@ -123,24 +132,16 @@ static int only(scmp_filter_ctx ctx, int call, unsigned arg, scmp_datum_t value)
                             SCMP_CMP(arg, SCMP_CMP_NE, value, 0)) != 0;
 }
 
-static int never(scmp_filter_ctx ctx, uint32_t answer, int call, unsigned arg, scmp_datum_t mask,
-                 scmp_datum_t value)
-{
-    return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(answer), call, 1,
-                            SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, mask, value)) != 0;
-}
-
 /* Descriptors that send signals: to whom one names, or SIGCONT to a process that was stopped. With
  * O_ASYNC alone comes SIGIO, which wakes nobody. */
 static int no_signals_from_files(scmp_filter_ctx ctx)
 {
     static const scmp_datum_t controls[] = { F_SETOWN, 15 /* F_SETOWN_EX */, 10 /* F_SETSIG */ };
-    const scmp_datum_t low = 0xffffffffu;
     int bad = 0;
     for (size_t i = 0; i < COUNT(controls); i++)
-        bad |= never(ctx, EPERM, SCMP_SYS(fcntl), 1, low, controls[i]);
-    return bad | never(ctx, EPERM, SCMP_SYS(ioctl), 1, low, FIOSETOWN) |
-           never(ctx, EPERM, SCMP_SYS(ioctl), 1, low, SIOCSPGRP);
+        bad |= never(ctx, EPERM, SCMP_SYS(fcntl), 1, LOW, controls[i]);
+    return bad | never(ctx, EPERM, SCMP_SYS(ioctl), 1, LOW, FIOSETOWN) |
+           never(ctx, EPERM, SCMP_SYS(ioctl), 1, LOW, SIOCSPGRP);
 }
 
 /* Timers fire in a stopped process, too: thousands of them slow down whoever is timed then. */

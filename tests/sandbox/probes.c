@@ -158,6 +158,14 @@ static int probe_signals_from_files(void)
            refused(ioctl(0, SIOCSPGRP, &me), EPERM);
 }
 
+/* A lease stalls whoever opens the file (45 s by default), and is announced by a signal. The file
+ * is its own: another's would be refused without a filter. */
+static int probe_leases(void)
+{
+    int fd = open("leased", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    return fd < 0 || refused(fcntl(fd, F_SETLEASE, F_WRLCK), EPERM);
+}
+
 /* They fire in a stopped process, too, and slow down whoever is timed meanwhile. */
 static int probe_timers(void)
 {
@@ -378,6 +386,10 @@ const struct probe probes[] = {
     { "clocks", probe_clocks, BOX_RUNNER, 0, false },
     { "timers", probe_timers, BOX_RUNNER, 0, false },
     { "signals from descriptors", probe_signals_from_files, BOX_RUNNER, 0, false },
+    { "leases", probe_leases, BOX_RUNNER, 0, false },
+    { "leases, worker", probe_leases, BOX_WORKER, 0, false },
+    { "leases, builder", probe_leases, BOX_BUILDER, 0, false },
+    { "leases, workspace", probe_leases, BOX_WORKSPACE, 0, false },
     { "other processes", probe_others, BOX_RUNNER, 1, false },
     { "strangers", probe_strangers, BOX_RUNNER, 2, false },
     { "strangers, worker", probe_strangers, BOX_WORKER, 2, false },
