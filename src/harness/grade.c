@@ -93,6 +93,13 @@ static void blame(struct verdict *v, enum step step, const struct runner_reply *
         v->status = step == STEP_SETUP ? VERDICT_SETUP_TIMEOUT : VERDICT_TIMEOUT;
         snprintf(v->reason, sizeof v->reason, "%s did not end within %.1f s",
                  step_text(v->contract, step), (double)r->limit_ms / 1e3);
+    } else if (r->end == RUNNER_RESTLESS) {
+        v->status = VERDICT_TIMEOUT;
+        snprintf(v->reason, sizeof v->reason, "after %s: %s", step_text(v->contract, step), r->how);
+    } else if (r->end == RUNNER_WOKEN) {
+        v->status = VERDICT_TAMPERED;
+        snprintf(v->reason, sizeof v->reason, "before %s: %s", step_text(v->contract, step),
+                 r->how);
     } else if (r->end == RUNNER_DIED) {
         v->status = VERDICT_CRASHED;
         snprintf(v->reason, sizeof v->reason, "in %s: %s", step_text(v->contract, step), r->how);
@@ -259,8 +266,12 @@ static enum err_code check_and_time(struct exam *x, struct program p, struct run
         return code;
 
     /* The candidate's threads must not slow PyTorch down. */
-    if (box_pause(runner_box(*r), err) != OK || baseline_all(x, err) != OK ||
-        box_resume(runner_box(*r), err) != OK || exam_lock(x, HOLD_ALONE, err) != OK)
+    if (!runner_stop(*r, &res.reply))
+        return judge_failure(x, r, v, STEP_GO, &res.reply, err);
+    if (baseline_all(x, err) != OK)
+        return err->code;
+    runner_resume(*r);
+    if (exam_lock(x, HOLD_ALONE, err) != OK)
         return err->code;
     int64_t t0 = clock_ms();
     code = timing_candidate(x, &(struct timed){ p, *r, NULL }, opt, v, &res, err);

@@ -163,6 +163,30 @@ struct box *runner_box(struct runner *r)
     return r->box;
 }
 
+bool runner_stop(struct runner *r, struct runner_reply *ret)
+{
+    if (box_pause(r->box))
+        return true;
+    *ret = (struct runner_reply){ .end = RUNNER_RESTLESS, .limit_ms = BOX_PAUSE_MS };
+    snprintf(ret->how, sizeof ret->how,
+             "it cannot be stopped: a thread of it runs on, or waits in the kernel");
+    return false;
+}
+
+bool runner_stopped(struct runner *r, struct runner_reply *ret)
+{
+    if (box_paused(r->box))
+        return true;
+    *ret = (struct runner_reply){ .end = RUNNER_WOKEN };
+    snprintf(ret->how, sizeof ret->how, "it was stopped while its inputs were written, and woke");
+    return false;
+}
+
+void runner_resume(struct runner *r)
+{
+    box_resume(r->box);
+}
+
 static enum err_code ended(struct runner *r, bool hung, struct runner_reply *ret, struct err *err)
 {
     struct box_result b;

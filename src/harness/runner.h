@@ -42,7 +42,13 @@ enum err_code runner_start(const struct runner_config *cfg, struct runner **ret,
 void runner_destroy(struct runner *r); /* NULL is fine */
 struct box *runner_box(struct runner *r);
 
-enum runner_end { RUNNER_ANSWERED, RUNNER_HUNG, RUNNER_DIED };
+enum runner_end {
+    RUNNER_ANSWERED,
+    RUNNER_HUNG,
+    RUNNER_DIED,
+    RUNNER_RESTLESS, /* it does not stop */
+    RUNNER_WOKEN     /* it was stopped, and is not */
+};
 
 struct runner_reply {
     enum runner_end end;
@@ -55,6 +61,14 @@ struct runner_reply {
 MUST_USE
 enum err_code runner_ready(struct runner *r, int64_t limit_ms, struct runner_reply *ret,
                            struct err *err);
+
+/* Stop it, and let it go on as one that nobody woke meanwhile. False: it did not stop, or was
+ * woken; *ret says so, and else is as it was. */
+MUST_USE
+bool runner_stop(struct runner *r, struct runner_reply *ret);
+MUST_USE
+bool runner_stopped(struct runner *r, struct runner_reply *ret);
+void runner_resume(struct runner *r);
 
 /* Is this datagram the answer to message `seq`? Then *ret is a copy whose text is printable. */
 bool runner_message(const void *bytes, size_t n, uint32_t seq, struct ca_msg *ret);

@@ -155,8 +155,11 @@ struct rival {
 static enum err_code rival_window(struct look *l, struct runner *r, struct rival *v,
                                   struct err *err)
 {
-    if (r != NULL && box_pause(runner_box(r), err) != OK)
-        return err->code;
+    if (r != NULL && !runner_stop(r, &l->result->reply)) {
+        l->result->pass = false;
+        l->result->step = STEP_GO;
+        return OK;
+    }
     for (int tries = 0; tries < VOID_LIMIT; tries++) {
         struct window w;
         int calls = window_calls(l->x, v->arm->time.median);
@@ -165,7 +168,9 @@ static enum err_code rival_window(struct look *l, struct runner *r, struct rival
         if (w.is_void)
             continue;
         samples_add(&v->base, w.us);
-        return r != NULL ? box_resume(runner_box(r), err) : OK;
+        if (r != NULL)
+            runner_resume(r);
+        return OK;
     }
     return err_raise(err, ERR_CUDA, "%d windows in a row were void", VOID_LIMIT);
 }

@@ -19,7 +19,6 @@
 #include "sys/clock.h"
 
 #define BOX_MAGIC 0x62307821u
-#define PAUSE_MS 1000
 
 /* What only a box without a root of its own needs: names, a folder for /tmp. */
 static enum err_code start_in_company(const struct box_spec *spec, struct box *b, struct launch *l,
@@ -141,25 +140,33 @@ static void give_way(void)
     nanosleep(&(struct timespec){ .tv_nsec = 10000 }, NULL);
 }
 
-enum err_code box_pause(struct box *b, struct err *err)
+/* Twice: a thread that was seen stopped may have been woken by one that was not yet, and that one
+ * stopped since. Who is seen stopped in the second look, too, has nobody left to wake him. */
+bool box_paused(const struct box *b)
 {
-    if (b->reaped || kill(b->program, SIGSTOP) != 0)
-        return OK;
-    int64_t until = clock_ms() + PAUSE_MS;
-    while (!all_stopped(b->program)) {
-        if (clock_ms() > until)
-            return err_raise(err, ERR_TIMEOUT, "process %d does not stop", (int)b->program);
-        give_way();
-    }
-    return OK;
+    return b->reaped || (all_stopped(b->program) && all_stopped(b->program));
 }
 
-enum err_code box_resume(struct box *b, struct err *err)
+/* The signal is sent until it has worked: a SIGCONT of the program's own takes it back while it
+ * is on its way. */
+bool box_pause(struct box *b)
 {
-    (void)err;
+    int64_t until = clock_ms() + BOX_PAUSE_MS;
+    if (b->reaped || kill(b->program, SIGSTOP) != 0)
+        return true;
+    while (!box_paused(b)) {
+        if (clock_ms() > until)
+            return false;
+        give_way();
+        kill(b->program, SIGSTOP);
+    }
+    return true;
+}
+
+void box_resume(struct box *b)
+{
     if (!b->reaped)
         kill(b->program, SIGCONT);
-    return OK;
 }
 
 static void reap(struct box *b)

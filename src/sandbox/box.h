@@ -110,12 +110,15 @@ enum err_code box_probe(struct box_facts *ret, struct err *err);
 MUST_USE
 enum err_code box_start(const struct box_spec *spec, struct box **ret, struct err *err);
 
-/* SIGSTOP every thread in the box and wait until all are in state T; resume.
- * Both are no-ops on a box that ended. About 0.1 ms. */
+/* SIGSTOP every thread in the box and wait until all are in state T, about 0.1 ms; false: within
+ * BOX_PAUSE_MS they are not, which is the program's doing. Resume. All are no-ops on a box that
+ * ended, which counts as stopped. */
+#define BOX_PAUSE_MS 3000
 MUST_USE
-enum err_code box_pause(struct box *b, struct err *err);
+bool box_pause(struct box *b);
 MUST_USE
-enum err_code box_resume(struct box *b, struct err *err);
+bool box_paused(const struct box *b); /* is it still? */
+void box_resume(struct box *b);
 
 pid_t box_pid(const struct box *b);  /* the program's pid as seen from outside */
 int box_end_fd(const struct box *b); /* readable (POLLIN) once the program has ended; borrowed */

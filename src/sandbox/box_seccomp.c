@@ -118,6 +118,8 @@ static int single_process(scmp_filter_ctx ctx, const char *exec_path)
     bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(vfork), 0) != 0;
     bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
                             SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)) != 0;
+    /* Whose caller waits where nothing can stop it. */
+    bad |= never(ctx, EPERM, SCMP_SYS(clone), 0, CLONE_VFORK, CLONE_VFORK);
     bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(execveat), 0) != 0;
     bad |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(execve), 1,
                             SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)(uintptr_t)exec_path, 0)) != 0;

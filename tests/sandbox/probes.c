@@ -73,7 +73,9 @@ static int probe_clone3(void)
 
 static int probe_fork(void)
 {
-    return refused(fork(), EPERM) | refused(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0), EPERM);
+    const unsigned long thread = CLONE_THREAD | CLONE_SIGHAND | CLONE_VM;
+    return refused(fork(), EPERM) | refused(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0), EPERM) |
+           refused(syscall(SYS_clone, thread | CLONE_VFORK, 0, 0, 0, 0), EPERM);
 }
 
 static int probe_exec(void)
@@ -364,6 +366,30 @@ static int probe_tick(void)
     return 0;
 }
 
+static void *wake_up(void *unused)
+{
+    while (kill(getpid(), SIGCONT) == 0)
+        continue;
+    return unused;
+}
+
+static int probe_restless(void)
+{
+    pthread_t t;
+    if (pthread_create(&t, NULL, wake_up, NULL) != 0 ||
+        pthread_create(&t, NULL, wake_up, NULL) != 0)
+        return 2;
+    return probe_tick();
+}
+
+static int probe_deaf(void)
+{
+    if (write(3, ".", 1) == 1 && vfork() == 0)
+        for (;;)
+            poll(NULL, 0, 1000);
+    return 1;
+}
+
 const struct probe probes[] = {
     { "network", probe_network, BOX_RUNNER, 0, false },
     { "network of a worker", probe_network, BOX_WORKER, 0, false },
@@ -417,6 +443,8 @@ const struct probe probes[] = {
     { "flood of /tmp", probe_tmp_flood, BOX_RUNNER, 0, true },
     { "spin", probe_spin, BOX_RUNNER, 0, true },
     { "tick", probe_tick, BOX_RUNNER, 0, true },
+    { "restless", probe_restless, BOX_RUNNER, 0, true },
+    { "deaf", probe_deaf, BOX_BUILDER, 0, true },
 };
 const size_t n_probes = COUNT(probes);
 

@@ -295,10 +295,10 @@ struct live {
     int channel; /* our end */
 };
 
-static struct live start(const char *name)
+static struct live start_as(enum box_role role, const char *name)
 {
     const char *argv[] = { "/probe", "--probe", name, rung_text[rung], lair, NULL };
-    struct box_spec spec = spec_of(BOX_RUNNER, argv);
+    struct box_spec spec = spec_of(role, argv);
     struct live l = { NULL, -1 };
     struct err err = { 0 };
     int pair[2];
@@ -309,6 +309,11 @@ static struct live start(const char *name)
     close(pair[1]);
     l.channel = pair[0];
     return l;
+}
+
+static struct live start(const char *name)
+{
+    return start_as(BOX_RUNNER, name);
 }
 
 static void stop(struct live *l)
@@ -370,21 +375,50 @@ static int ticks(int fd, int ms)
 
 static void pausing(void **state)
 {
-    struct err err = { 0 };
     struct live l = start("tick");
     (void)state;
     assert_true(ticks(l.channel, 300) > 0);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(box_pause(l.box, &err), OK);
+        assert_true(box_pause(l.box));
         ticks(l.channel, 5); /* what was on its way */
         assert_int_equal(ticks(l.channel, 60), 0);
-        assert_int_equal(box_resume(l.box, &err), OK);
+        assert_true(box_paused(l.box));
+        box_resume(l.box);
         assert_true(ticks(l.channel, 300) > 0);
+        assert_false(box_paused(l.box));
     }
-    assert_int_equal(box_pause(l.box, &err), OK);
+    assert_true(box_pause(l.box));
     pid_t pid = box_pid(l.box);
     stop(&l); /* a paused box dies, too */
     assert_int_equal(kill(pid, 0), -1);
+}
+
+/* Its threads send it SIGCONT all the time: it is stopped, and stays so. */
+static void pausing_the_restless(void **state)
+{
+    struct live l = start("restless");
+    (void)state;
+    assert_true(ticks(l.channel, 300) > 0);
+    for (int i = 0; i < 20; i++) {
+        assert_true(box_pause(l.box));
+        ticks(l.channel, 5);
+        assert_int_equal(ticks(l.channel, 20), 0);
+        assert_true(box_paused(l.box));
+        kill(box_pid(l.box), SIGCONT); /* of somebody else's */
+        ticks(l.channel, 20);
+        assert_false(box_paused(l.box));
+    }
+    stop(&l);
+}
+
+/* Who waits in the kernel for a child of vfork's does not stop, and that is said. */
+static void pausing_the_deaf(void **state)
+{
+    struct live l = start_as(BOX_BUILDER, "deaf");
+    (void)state;
+    assert_true(ticks(l.channel, 1000) > 0);
+    assert_false(box_pause(l.box));
+    stop(&l);
 }
 
 static void after_the_end(void **state)
@@ -395,8 +429,8 @@ static void after_the_end(void **state)
     (void)state;
     assert_int_equal(box_wait(l.box, 100, &r, &err), OK);
     assert_int_equal(r.end, BOX_TIMED_OUT);
-    assert_int_equal(box_pause(l.box, &err), OK); /* no-ops */
-    assert_int_equal(box_resume(l.box, &err), OK);
+    assert_true(box_pause(l.box)); /* no-ops */
+    box_resume(l.box);
     assert_int_equal(box_wait(l.box, 100, &r, &err), OK); /* and the same answer's pid */
     stop(&l);
     box_destroy(NULL);
@@ -559,6 +593,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(held_processors),
         cmocka_unit_test(channel),
         cmocka_unit_test(pausing),
+        cmocka_unit_test(pausing_the_restless),
+        cmocka_unit_test(pausing_the_deaf),
         cmocka_unit_test(after_the_end),
         cmocka_unit_test(dies_with_owner),
     };
