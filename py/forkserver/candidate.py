@@ -55,10 +55,18 @@ class Candidate:
                 return 0
             except BaseException as e:  # SystemExit, too: it is the candidate's answer
                 head = "forbidden" if isinstance(e, Removed) else type(e).__name__
-                text = _words(e) if isinstance(e, Fault) else f"{head}: {_words(e)}"
+                text = _words(e) if isinstance(e, Fault) else f"{head}: {_words(e)}{self._bound(e)}"
                 self.host.text = text.encode(errors="replace")[:contract.TEXT_MAX - 1]
                 return 1
         return run
+
+    def _bound(self, e: BaseException) -> str:
+        """Where a function is missing from the extension: those that there are."""
+        extension = sys.modules.get("cuda_extension")
+        if not isinstance(e, (AttributeError, ImportError)) or extension is None or "cuda_extension" not in str(e):
+            return ""
+        names = [n for n in dir(extension) if not n.startswith("_")]
+        return f"; the *_binding.cpp of kernels/ register {', '.join(names) if names else 'none'}"
 
     # ---- steps ----
 

@@ -93,7 +93,7 @@ static enum err_code grade_rounds(struct arena *a, struct exam *x, const struct 
         int64_t t0 = clock_ms();
         if (exam_grade(x, &w->candidate, &opt, v, err) != OK)
             return err_within(err, "grade");
-        if (print_verdict(a, v, err) != OK)
+        if (print_verdict(a, v, err) != OK || exam_keep(x, &w->candidate, &opt, v, err) != OK)
             return err->code;
         if (rounds > 1)
             fprintf(stderr,

@@ -43,8 +43,12 @@ enum err_code session_config(struct arena *a, const struct session_options *o,
     if (python_find(a, o->python, &cfg->python, err) != OK || home_dir(a, &home, err) != OK)
         return err->code;
     *ret_store = NULL;
-    if (!o->no_store && store_open(path_join(a, home, "store.db"), ret_store, err) != OK)
-        return err->code;
+    const char *at = path_join(a, home, "store.db");
+    if (!o->no_store && store_open(at, ret_store, err) != OK) {
+        err_within(err, "open '%s'", at);
+        return err_hint(err, "set CUDA_AGENT_HOME to a folder that can be written, or give "
+                             "--no-store");
+    }
     cfg->store = *ret_store;
     return OK;
 }

@@ -65,8 +65,14 @@ MUST_USE
 enum err_code exam_grade(struct exam *x, const struct candidate *c, const struct grade_options *opt,
                          struct verdict *ret, struct err *err);
 
-/* The same for an object that was built before, in the place of what c builds to; nothing is kept.
- * For measurements of the exam itself, which build one object and change it many times. */
+/* Into the store, where there is one and the grading was timed: apart, because a verdict that
+ * cannot be kept (a full disk) is one all the same. */
+MUST_USE
+enum err_code exam_keep(struct exam *x, const struct candidate *c, const struct grade_options *opt,
+                        const struct verdict *v, struct err *err);
+
+/* exam_grade for an object that was built before, in the place of what c builds to; nothing is
+ * kept. For measurements of the exam itself, which build one object and change it many times. */
 MUST_USE
 enum err_code exam_grade_object(struct exam *x, const struct candidate *c, const char *so_path,
                                 const struct grade_options *opt, struct verdict *ret,

@@ -167,6 +167,9 @@ static void fill_static(struct exam *x, const struct candidate *c, struct verdic
             verdict_note(v, "no wall stood round the candidate (--sandbox disposable): trust this "
                             "result as far as you trust its author");
     }
+    if (c->unread != NULL)
+        verdict_note(v, "not read from kernels/, by their endings: %s (target %s, docs/header.md)",
+                     c->unread, target_name(c->target));
     v->floor_bytes = x->floor_bytes;
     v->floor_flops = x->floor_flops;
     v->floor_us = x->floor_us;
@@ -408,19 +411,27 @@ enum err_code exam_grade_object(struct exam *x, const struct candidate *c, const
     reward(ret);
     if (c->contract == CONTRACT_TORCH && x->fork == NULL) /* compiled only */
         return OK;
-    return exam_refill(x, c->contract, err);
+    struct err later = { 0 };
+    if (exam_refill(x, c->contract, &later) != OK) /* the next grading will find that, too */
+        exam_say(x, "no runner in reserve: %s", later.text);
+    return OK;
 }
 
 enum err_code exam_grade(struct exam *x, const struct candidate *c, const struct grade_options *opt,
                          struct verdict *ret, struct err *err)
 {
-    if (exam_grade_object(x, c, NULL, opt, ret, err) != OK)
-        return err->code;
-    if (x->cfg.store != NULL && opt->until == GRADE_TIME &&
-        (store_candidate_put(x->cfg.store, c, x->task.hash, err) != OK ||
-         store_verdict_put(x->cfg.store, ret, err) != OK))
-        return err_within(err, "keep the verdict");
-    return OK;
+    return exam_grade_object(x, c, NULL, opt, ret, err);
+}
+
+enum err_code exam_keep(struct exam *x, const struct candidate *c, const struct grade_options *opt,
+                        const struct verdict *v, struct err *err)
+{
+    if (x->cfg.store == NULL || opt->until != GRADE_TIME ||
+        (store_candidate_put(x->cfg.store, c, x->task.hash, err) == OK &&
+         store_verdict_put(x->cfg.store, v, err) == OK))
+        return OK;
+    err_within(err, "keep the verdict");
+    return err_hint(err, "make room in the folder of the store, or grade with --no-store");
 }
 
 enum err_code exam_rehearse(struct exam *x, const struct rehearsal *played,

@@ -200,7 +200,9 @@ static enum err_code candidate_grade(struct loop *l, struct candidate *c, bool q
     if (exam_grade(l->exam, c, &opt, ret, err) != OK)
         return err->code;
     memcpy(ret->candidate_hash, c->hash, sizeof ret->candidate_hash);
-    enum err_code code = verdict_keep(l, c, ret, !quick, err);
+    enum err_code code = exam_keep(l->exam, c, &opt, ret, err);
+    if (code == OK)
+        code = verdict_keep(l, c, ret, !quick, err);
     budget_refresh(l);
     return code;
 }

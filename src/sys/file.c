@@ -229,8 +229,14 @@ enum err_code home_dir(struct arena *a, const char **ret, struct err *err)
         err_raise(err, ERR_CONFIG, "no folder to keep builds and results in: HOME is not set");
         return err_hint(err, "set CUDA_AGENT_HOME to a folder on a disk with some GB free");
     }
-    if (dir_make(path, dir_mode(), err) != OK)
-        return err->code;
+    if (dir_make(path, dir_mode(), err) != OK) {
+        err_within(err, "the folder of builds and results");
+        return err_hint(err, "set CUDA_AGENT_HOME to a folder on a disk with some GB free");
+    }
+    if (access(path, W_OK | X_OK) != 0) {
+        err_sys(err, "the folder of builds and results, '%s', cannot be written", path);
+        return err_hint(err, "set CUDA_AGENT_HOME to a folder of your own");
+    }
     *ret = path;
     return OK;
 }

@@ -8,6 +8,8 @@
 
 #include "core/own.h"
 
+#define UNREAD_MAX 80 /* characters of names */
+
 static const char *const target_names[] = { [TARGET_CUDA] = "cuda", [TARGET_CPU] = "cpu" };
 
 const char *target_name(enum target t)
@@ -126,12 +128,14 @@ static void dir_drop(DIR **d)
 }
 
 /* kernels/ below the folder `top`, or the folder itself. */
-static enum err_code kernels_open(const char *path, int top, DIR **ret, struct err *err)
+static enum err_code kernels_open(const char *path, int top, DIR **ret, bool *ret_apart,
+                                  struct err *err)
 {
     own_fd fd = openat(top, "kernels", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
         return err_raise(err, ERR_FORMAT, "'%s/kernels' is a link or a file, wanted a folder",
                          path);
+    *ret_apart = fd >= 0;
     if (fd < 0 && errno == ENOENT)
         fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
@@ -143,13 +147,26 @@ static enum err_code kernels_open(const char *path, int top, DIR **ret, struct e
     return OK;
 }
 
-static enum err_code sources_read(struct arena *a, const char *dir, DIR *d, struct candidate *c,
-                                  struct err *err)
+/* An author who does not see why a file has no effect is told. */
+static void unread_add(struct arena *a, struct candidate *c, const char *name)
+{
+    size_t had = c->unread != NULL ? strlen(c->unread) : 0;
+    if (had < UNREAD_MAX)
+        c->unread = arena_fmt(a, "%s%s%s", had > 0 ? c->unread : "", had > 0 ? ", " : "",
+                              had + strlen(name) < UNREAD_MAX ? name : "...");
+}
+
+static enum err_code sources_read(struct arena *a, const char *dir, DIR *d, bool apart,
+                                  struct candidate *c, struct err *err)
 {
     for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
-        /* Hidden files are an editor's business, other endings belong to no compiler. */
-        if (e->d_name[0] == '.' || !ending_fits(str_from(e->d_name), c))
+        if (e->d_name[0] == '.') /* an editor's business */
             continue;
+        if (!ending_fits(str_from(e->d_name), c)) {
+            if (apart)
+                unread_add(a, c, e->d_name);
+            continue;
+        }
         if (c->n_files == CANDIDATE_FILES_MAX)
             return err_raise(err, ERR_LIMIT, "'%s' has more than %d source files", dir,
                              CANDIDATE_FILES_MAX);
@@ -175,7 +192,9 @@ enum err_code candidate_read(struct arena *a, const char *dir, enum target targe
         if (source_read(a, top, MODEL_NEW, &c.file[c.n_files++], err) != OK)
             return err_within(err, "candidate in '%s'", dir);
     }
-    if (kernels_open(dir, top, &d, err) != OK || sources_read(a, dir, d, &c, err) != OK)
+    bool apart = false; /* where it is not, the task and notes lie beside the sources */
+    if (kernels_open(dir, top, &d, &apart, err) != OK ||
+        sources_read(a, dir, d, apart, &c, err) != OK)
         return err->code;
     if (c.n_files == 0) {
         err_raise(err, ERR_FORMAT, "no %s source in '%s'", target_name(target), dir);

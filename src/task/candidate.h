@@ -32,6 +32,7 @@ struct candidate {
     char hash[HASH_HEX]; /* of target, contract, names and texts, sorted by name */
     struct source_file file[CANDIDATE_FILES_MAX];
     size_t n_files;
+    const char *unread; /* names in kernels/ with endings that no compiler here takes, or NULL */
 };
 
 /* Read DIR/kernels/ (or DIR itself when it has none): *.cu *.cuh *.c *.h for cuda, *.c *.h for cpu.

@@ -190,3 +190,67 @@ candidate() {
     run "$agent" grade w --target cpu --mem-gib 0.0001
     is 2 "--mem-gib 0.0001" "hint: give 0.125 or more"
 }
+
+# sum FOLDER: a work folder with a small right candidate
+sum() {
+    mkdir -p "$1"
+    cp -r "$BATS_TEST_DIRNAME"/../../examples/candidates/cpu/linear_sum/. "$1"
+}
+
+@test "a folder for builds and results that cannot be used" {
+    sum w
+    touch file
+    CUDA_AGENT_HOME=$PWD/file run "$agent" compile w --target cpu
+    is 4 "the folder of builds and results" "file' is there and is no folder" "hint: set CUDA_AGENT_HOME"
+    CUDA_AGENT_HOME=/proc/nowhere run "$agent" compile w --target cpu
+    is 4 "make folder '/proc/nowhere'" "hint: set CUDA_AGENT_HOME"
+    CUDA_AGENT_HOME=/sys run "$agent" compile w --target cpu
+    is 4 "open '/sys/store.db'" "hint: set CUDA_AGENT_HOME"
+    if [ "$(id -u)" != 0 ]; then
+        CUDA_AGENT_HOME=/usr run "$agent" compile w --target cpu
+        is 4 "'/usr', cannot be written" "hint: set CUDA_AGENT_HOME"
+    fi
+}
+
+@test "files of kernels/ that nobody reads are named" {
+    sum w
+    touch w/kernels/fast.cu w/kernels/table.inc w/kernels/.hidden
+    run "$agent" compile w --target cpu
+    is 0 pass "not read from kernels/, by their endings: " "fast.cu" "table.inc" "target cpu"
+    [[ $output != *hidden* ]]
+}
+
+@test "a verdict that cannot be kept is printed, and is an error" {
+    mkdir home
+    mount -t tmpfs -o size=24m none home 2>mount.err || skip "no tmpfs can be mounted here: $(cat mount.err)"
+    sum w
+    # Full from the moment on when it measures.
+    "$agent" grade w --target cpu --seconds 2 >out 2>err && echo 0 >rc || echo $? >rc &
+    for _ in {1..600}; do
+        grep -q measuring err && break
+        sleep 0.1
+    done
+    dd if=/dev/zero of=home/full bs=64k 2>/dev/null || true
+    wait
+    run cat out err rc
+    umount -l home
+    is 0 "time of eager is not kept" "keep the verdict" "hint: make room" "4"
+    grep -Eq '^(pass|undecided)' out
+}
+
+@test "a runner that somebody wakes while it is stopped" {
+    sum w
+    "$agent" grade w --target cpu --seconds 2 >out 2>err &
+    grading=$!
+    until grep -q measuring err; do # before, there are trusted ones
+        kill -0 "$grading"
+        sleep 0.1
+    done
+    while kill -0 "$grading" 2>/dev/null; do
+        for child in $(cat /proc/"$grading"/task/*/children 2>/dev/null); do
+            grep -q '^State:.T' "/proc/$child/status" 2>/dev/null && kill -CONT "$child" 2>/dev/null
+        done || true
+    done
+    run cat out err
+    is 0 "tampered" "it was stopped while its inputs were written, and woke"
+}
