@@ -349,8 +349,10 @@ static enum err_code grade_fairly(struct exam *x, struct program p, const struct
 static enum err_code calibrate(struct exam *x, const struct candidate *c,
                                const struct grade_options *opt, struct err *err)
 {
-    if (c->contract != CONTRACT_TORCH || opt->until != GRADE_TIME)
+    if (opt->until != GRADE_TIME)
         return OK;
+    if (exam_calibrate(x, err) != OK || c->contract != CONTRACT_TORCH)
+        return err->code;
     if (exam_lock(x, HOLD_ALONE, err) != OK)
         return err->code;
     enum err_code code = window_calibrate_torch(x, err);
@@ -419,7 +421,8 @@ enum err_code exam_rehearse(struct exam *x, const struct rehearsal *played,
     struct verify_result res = { 0 };
     fill_static(x, &nobody, ret);
     ret->status = VERDICT_PASS;
-    if (baseline_all(x, err) != OK || exam_lock(x, HOLD_ALONE, err) != OK)
+    if (exam_calibrate(x, err) != OK || baseline_all(x, err) != OK ||
+        exam_lock(x, HOLD_ALONE, err) != OK)
         return err->code;
     enum err_code code = timing_candidate(
         x, &(struct timed){ { NULL, CONTRACT_NATIVE }, NULL, played }, opt, ret, &res, err);
