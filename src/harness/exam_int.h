@@ -151,14 +151,15 @@ bool reply_failed(const struct runner_reply *r);
 
 /* ---- verify.c ---- */
 struct verify_result {
+    int64_t first_ms; /* see struct grade_options */
     bool pass;
     enum step step; /* where the runner failed, when it did */
     struct runner_reply reply;
     bool inputs_changed;
 };
 MUST_USE
-enum err_code verify_candidate(struct exam *x, struct runner *r, struct verdict *v,
-                               struct verify_result *ret, struct err *err);
+enum err_code verify_candidate(struct exam *x, struct runner *r, const struct grade_options *opt,
+                               struct verdict *v, struct verify_result *ret, struct err *err);
 
 /* ---- baseline.c ---- */
 MUST_USE
