@@ -69,7 +69,7 @@ counted_python() {
 counted_bats() { # FILE...: side by side
     local out f
     out=$(for f; do
-        (o=$(BIN=$PWD/build/release-gcc/bin bats --tap "$f" 2>&1); echo "$o") &
+        (o=$(BIN=$PWD/build/release-gcc/bin bats --timing --tap "$f" 2>&1); echo "$o") &
     done; wait)
     echo "$out"
     echo "$(grep -c '^ok' <<<"$out") passed, $(grep -c '^not ok' <<<"$out") failed"
@@ -92,20 +92,21 @@ compiled() {
     step "build release, clang" build release clang cuda-agent ca-runner
     step "build asan, gcc" build asan gcc
     counted "unit tests (ASan, UBSan)" counted_ctest
+    counted "worker (python)" counted_python
     if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
         step "CUDA sources compile" tools/cuda_check.sh
         counted "skill, recipes compile" tools/skill_check.sh
     else
         echo "note  no nvcc here: CUDA sources are not compiled"
     fi
+    step "the packed tree works elsewhere" tools/dist_check.sh build/release-gcc/bin "$python"
     counted "fuzzing, 10 s a parser" tools/fuzz.sh 10
 }
 
 # In the user's home: torch's precompiled headers are kept there.
 torch() {
     counted "attacks, torch contract" build/release-gcc/bin/attacks cpu "$python" tests/attacks/task.py tests/attacks/torch verify
-    counted "commands (bats), torch" counted_bats tests/cli/torch.bats
-    counted "worker (python)" counted_python
+    counted "commands (bats), torch, tasks" counted_bats tests/cli/torch.bats tests/cli/tasks.bats
 }
 
 # In a home of their own: endurance counts what is left in it.
@@ -116,8 +117,7 @@ native() {
     counted "mutants, cpu" build/release-gcc/bin/mutants cpu "$python" tests/mutants --count 360 --honest 180 \
         --only layer_norm,matmul,conv1d,rms_norm_fp16
     counted "attacks, cpu, as in a container" tests/attacks/in_container.sh build/release-gcc/bin "$python"
-    step "the packed tree works elsewhere" tools/dist_check.sh build/release-gcc/bin "$python"
-    counted "commands (bats)" counted_bats tests/cli/commands.bats tests/cli/tasks.bats
+    counted "commands (bats)" counted_bats tests/cli/commands.bats
 }
 
 python=$(tools/python.sh) || { echo "0 passed, 1 failed"; exit 1; }
