@@ -7,7 +7,7 @@
 
 #include "optimize/keeper.h"
 #include "optimize/optimize.h"
-#include "optimize/runlog.h"
+#include "sys/runlog.h"
 
 struct loop {
     const struct optimize_config *cfg;

@@ -1,6 +1,6 @@
 /* optimize/optimize.h -- one task, one author, one budget: keeps the best, resumes.
  *
- * OUT/run.jsonl     what happened (optimize/runlog.h)
+ * OUT/run.jsonl     what happened (sys/runlog.h)
  * OUT/best/         the best verified candidate as a work folder, with verdict.json
  * OUT/candidates/   every candidate that passed, by hash
  *

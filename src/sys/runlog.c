@@ -1,4 +1,4 @@
-#include "optimize/runlog.h"
+#include "sys/runlog.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "sys/file.h"
 
 #define LOG_MAX ((size_t)1 << 30)
-#define LINE_MAX_BYTES ((size_t)4 << 20)
+#define LINE_MAX_BYTES ((size_t)32 << 20)
 
 static enum err_code line_parse(struct str line, json_t *events, struct err *err)
 {
@@ -67,7 +67,7 @@ enum err_code runlog_open(struct arena *a, const char *path, struct runlog *ret,
     return OK;
 }
 
-enum err_code runlog_add(struct runlog *log, const char *name, json_t *event, struct err *err)
+enum err_code runlog_put(struct runlog *log, const char *name, json_t *event, struct err *err)
 {
     own_json body = event;
     own_json line =
@@ -85,7 +85,17 @@ enum err_code runlog_add(struct runlog *log, const char *name, json_t *event, st
     ssize_t put = write(log->fd, whole, n);
     if (put != (ssize_t)n)
         return err_sys(err, "append to '%s'", log->path);
-    return fdatasync(log->fd) == 0 ? OK : err_sys(err, "append to '%s'", log->path);
+    return OK;
+}
+
+enum err_code runlog_sync(struct runlog *log, struct err *err)
+{
+    return fdatasync(log->fd) == 0 ? OK : err_sys(err, "keep '%s'", log->path);
+}
+
+enum err_code runlog_add(struct runlog *log, const char *name, json_t *event, struct err *err)
+{
+    return runlog_put(log, name, event, err) != OK ? err->code : runlog_sync(log, err);
 }
 
 void runlog_close(struct runlog *log)

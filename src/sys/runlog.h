@@ -1,11 +1,11 @@
-/* optimize/runlog.h -- one run as a file of JSON lines: append-only, the truth.
+/* sys/runlog.h -- one run as a file of JSON lines: append-only, the truth.
  *
  * Every line is {"v":1, "at":microseconds UTC, "event":name, ...}. A run that died in the
  * middle of a line leaves half a line; opening cuts it off. One process at a time.
  * Errors: ERR_SYSTEM, ERR_STATE (another process writes), ERR_FORMAT (a line that is none).
  */
-#ifndef OPTIMIZE_RUNLOG_H
-#define OPTIMIZE_RUNLOG_H
+#ifndef SYS_RUNLOG_H
+#define SYS_RUNLOG_H
 
 #include <jansson.h>
 
@@ -31,6 +31,13 @@ enum err_code runlog_open(struct arena *a, const char *path, struct runlog *ret,
 /* Append; takes the reference to `event`, also when it fails. */
 MUST_USE
 enum err_code runlog_add(struct runlog *log, const char *name, json_t *event, struct err *err);
+
+/* The same in two steps: a line that outlives this process, and all lines that outlive the machine.
+ * For logs of many small events. */
+MUST_USE
+enum err_code runlog_put(struct runlog *log, const char *name, json_t *event, struct err *err);
+MUST_USE
+enum err_code runlog_sync(struct runlog *log, struct err *err);
 
 void runlog_close(struct runlog *log);
 

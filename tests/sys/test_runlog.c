@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "core/json.h"
-#include "optimize/runlog.h"
 #include "sys/file.h"
+#include "sys/runlog.h"
 
 /* S() as a constant initialiser. */
 #define LIT(text)                 \
