@@ -20,6 +20,7 @@ enum err_code llm_open(struct llm **ret, struct err *err)
     struct llm *l = calloc(1, sizeof *l);
     if (l == NULL)
         return err_sys(err, "no memory for a loop");
+    l->watch_fd = -1;
     if (getrandom(&l->random, sizeof l->random, 0) != sizeof l->random)
         l->random = (uint64_t)clock_ns();
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
@@ -51,6 +52,11 @@ void llm_close(struct llm *l)
 void llm_wake(struct llm *l)
 {
     curl_multi_wakeup(l->multi);
+}
+
+void llm_watch(struct llm *l, int fd)
+{
+    l->watch_fd = fd;
 }
 
 /* splitmix64 */
@@ -358,7 +364,8 @@ enum err_code llm_step(struct llm *l, int64_t wait_ms, struct llm_call **ret_end
             continue;
         int64_t left = due - clock_ms();
         left = left < 0 ? 0 : left < wait_ms ? left : wait_ms;
-        code = curl_multi_poll(l->multi, NULL, 0, (int)left, NULL);
+        struct curl_waitfd watch = { .fd = l->watch_fd, .events = CURL_WAIT_POLLIN };
+        code = curl_multi_poll(l->multi, &watch, l->watch_fd >= 0, (int)left, NULL);
         waited = true;
         if (code != CURLM_OK)
             return err_raise(err, ERR_SYSTEM, "libcurl: %s", curl_multi_strerror(code));

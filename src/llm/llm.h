@@ -94,6 +94,9 @@ void llm_cancel(struct llm_call *c);
 /* End a wait of llm_step early. */
 void llm_wake(struct llm *l);
 
+/* A descriptor of the caller's (an epoll's, say) whose readability ends a wait early; -1: none. */
+void llm_watch(struct llm *l, int fd);
+
 /* Only of a call that llm_step gave back. */
 void llm_call_free(struct llm_call *c);
 

@@ -63,6 +63,7 @@ struct llm {
     struct llm_call **calls; /* heap, in the order of their start; ended ones until given back */
     size_t n_calls, cap_calls;
     uint64_t random;
+    int watch_fd; /* the caller's; -1: none */
 };
 
 /* llm_try.c */
