@@ -1,10 +1,19 @@
 #include "agent/log.h"
 
+#include <poll.h>
+
+#define LOCK_TRIES 40
+#define LOCK_WAIT_MS 50
+
 enum err_code log_open(struct log *l, struct arena *a, const char *path, json_t **ret_events,
                        struct err *err)
 {
-    if (runlog_open(a, path, &l->file, ret_events, err) != OK)
-        return err->code;
+    /* What a killed process had forked holds its lock until it has noticed. */
+    for (int i = 0; runlog_open(a, path, &l->file, ret_events, err) != OK; i++) {
+        if (err->code != ERR_STATE || i == LOCK_TRIES)
+            return err->code;
+        poll(NULL, 0, LOCK_WAIT_MS);
+    }
     l->seq = (int64_t)json_array_size(*ret_events);
     return OK;
 }
