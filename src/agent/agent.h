@@ -43,13 +43,18 @@ struct agent_status {
 /* Each may be NULL but prepare. */
 struct agent_hooks {
     void *ctx;
-    /* Lay the workspace's files (the folder is there) and say with which tools it is worked on.
-     * Called for new attempts and for those that are taken up again; *ret is zeroed, its workspace
-     * is set. What it points to lives until release. */
+    /* Lay the workspace's files (the folder is there, and empty at first) and say with which tools
+     * it is worked on. Called for new attempts and for those that are taken up again; *ret is
+     * zeroed, its workspace is set. What it points to lives until release. */
     enum err_code (*prepare)(void *ctx, struct agent_attempt *a, struct tools_spec *ret,
                              struct err *err);
-    void (*release)(void *ctx, struct agent_attempt *a);
-    void (*say)(void *ctx, const struct agent_status *s);          /* at changes, and each 250 ms */
+    /* The session is open; NULL: it is about to be closed. */
+    void (*bind)(void *ctx, struct agent_attempt *a, struct tools *t);
+    void (*release)(void *ctx, struct agent_attempt *a);  /* the session is closed */
+    bool has_fd;                                          /* `fd` is watched with all others, */
+    int fd;                                               /* and when it is readable */
+    void (*pump)(void *ctx);                              /* this is called */
+    void (*say)(void *ctx, const struct agent_status *s); /* at changes, and each 250 ms */
     void (*on_event)(void *ctx, int attempt, const json_t *event); /* after it was written */
 };
 

@@ -13,6 +13,7 @@
 #define SAY_MS 250
 #define WAIT_MAX_MS 1000
 #define EVENTS_MAX 64
+#define CALLERS UINT64_MAX /* the descriptor that is not a member's */
 #define STEER_MAX ((size_t)256 << 10)
 
 /* An attempt that is open. */
@@ -249,8 +250,13 @@ static void fds_look(struct crew *c)
     struct epoll_event ev[EVENTS_MAX];
     int n = epoll_wait(c->poll, ev, EVENTS_MAX, 0);
     for (int i = 0; i < n; i++) {
-        struct member *m = &c->member[ev[i].data.u64];
+        const struct agent_hooks *h = c->spec->config->hooks;
         struct err why = { 0 };
+        if (ev[i].data.u64 == CALLERS) {
+            h->pump(h->ctx);
+            continue;
+        }
+        struct member *m = &c->member[ev[i].data.u64];
         if (m->e == NULL)
             continue;
         if (episode_state(m->e) == EPISODE_TOOLS) {
@@ -322,8 +328,19 @@ static enum err_code steer_look(struct crew *c, struct err *err)
 
 /* ---- all of it ---- */
 
+static enum err_code callers_watch(struct crew *c, struct err *err)
+{
+    const struct agent_hooks *h = c->spec->config->hooks;
+    struct epoll_event ev = { .events = EPOLLIN, .data.u64 = CALLERS };
+    if (h->has_fd && epoll_ctl(c->poll, EPOLL_CTL_ADD, h->fd, &ev) != 0)
+        return err_sys(err, "watch the caller's descriptor");
+    return OK;
+}
+
 static enum err_code crew_go(struct crew *c, struct err *err)
 {
+    if (callers_watch(c, err) != OK)
+        return err->code;
     while (c->n_open > 0 || c->next <= c->spec->n) {
         stop_look(c);
         bool opened = member_open(c);

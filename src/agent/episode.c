@@ -133,13 +133,21 @@ static enum err_code session_open(struct episode *e, struct err *err)
 {
     const struct agent_hooks *h = e->config->hooks;
     e->tools_spec = (struct tools_spec){ .workspace = e->attempt.workspace };
+    /* Before the first tree is known, what lies there is what a process that died had begun. */
+    if (e->t.files == NULL && (dir_remove(e->attempt.workspace, err) != OK ||
+                               dir_make(e->attempt.workspace, 0755, err) != OK))
+        return err->code;
     e->prepared = true;
     if (h->prepare(h->ctx, &e->attempt, &e->tools_spec, err) != OK)
         return err_within(err, "prepare attempt %d", e->spec.number);
     if (e->t.files != NULL &&
         snapshot_restore(e->attempt.workspace, e->objects, e->t.files, err) != OK)
         return err->code;
-    return tools_open(&e->tools_spec, &e->tools, err);
+    if (tools_open(&e->tools_spec, &e->tools, err) != OK)
+        return err->code;
+    if (h->bind != NULL)
+        h->bind(h->ctx, &e->attempt, e->tools);
+    return OK;
 }
 
 static enum err_code resumed_put(struct episode *e, int64_t from, struct err *err)
@@ -272,6 +280,8 @@ void episode_close(struct episode *e)
         return;
     const struct agent_hooks *h = e->config->hooks;
     episode_tools_drop(e);
+    if (e->tools != NULL && h->bind != NULL)
+        h->bind(h->ctx, &e->attempt, NULL);
     tools_close(e->tools);
     if (e->prepared && h->release != NULL)
         h->release(h->ctx, &e->attempt);

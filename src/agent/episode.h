@@ -16,6 +16,7 @@
 #include "agent/model.h"
 #include "agent/redact.h"
 #include "agent/transcript.h"
+#include "task/candidate.h"
 
 enum episode_state {
     EPISODE_NEXT,   /* between two turns: step */
@@ -69,11 +70,23 @@ void episode_fail(struct episode *e, const struct err *why);
 MUST_USE
 enum err_code episode_steer(const struct episode *e, struct str text, struct err *err);
 
-/* The examiner answered: {"step", "candidate", "verdict", "idea"?, "files": [{"path", "text"}]},
- * paths as in the workspace. Takes the reference. The files are kept and OUT/best is made anew
- * before it returns. From a tool of the episode's, on its thread. */
+/* The examiner answered: {"step", "candidate", "verdict", "idea"?, "best"?, "files": [{"path",
+ * "text"}]}, paths as in the workspace. Takes the reference. The files are kept and OUT/best is
+ * made anew before it returns. `best` false: it cannot be the best, whatever its time (a quick
+ * look). On the episode's thread, from a tool of its or from `pump`. */
 MUST_USE
 enum err_code episode_eval(struct episode *e, json_t *eval, struct err *err);
+
+/* The same from plain data. Borrowed. */
+struct episode_verdict {
+    const char *step; /* "compile", "verify", "profile", "tune" */
+    const struct candidate *candidate;
+    const json_t *verdict; /* docs/verdict.md */
+    const char *idea;      /* NULL: none */
+    bool may_be_best;
+};
+MUST_USE
+enum err_code episode_judged(struct episode *e, const struct episode_verdict *v, struct err *err);
 
 const struct transcript *episode_transcript(const struct episode *e);
 struct agent_status episode_status(const struct episode *e);

@@ -8,6 +8,7 @@
 #include "agent/parts.h"
 #include "core/own.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 
 #define WASTE_MAX ((size_t)64 << 10) /* of texts that nobody sees, before memory is made anew */
 
@@ -183,16 +184,37 @@ enum err_code episode_eval(struct episode *e, json_t *eval, struct err *err)
 {
     own_json body = eval;
     const json_t *best = e->t.best ? json_object_get(e->t.best, "verdict") : NULL;
-    bool better = verdict_better(json_object_get(body, "verdict"), best);
+    bool better = verdict_better(json_object_get(body, "verdict"), best) &&
+                  !json_is_false(json_object_get(body, "best"));
+    int64_t turn = e->t.flight.open ? e->t.flight.turn : e->t.next_turn;
     if (eval_files(e, json_object_get(body, "files"), err) != OK ||
-        episode_files(e, e->t.flight.turn, err) != OK)
+        episode_files(e, turn, err) != OK)
         return err->code;
-    json_object_set_new(body, "turn", json_integer(e->t.flight.turn));
+    json_object_set_new(body, "turn", json_integer(turn));
     json_object_set_new(body, "tree", json_string(e->t.tree));
     json_object_set_new(body, "best", json_boolean(better));
     if (episode_put(e, "eval", json_incref(body), err) != OK)
         return err->code;
     return better ? keep_offer(e->spec.keep, e->spec.number, e->t.best, e->objects, err) : OK;
+}
+
+enum err_code episode_judged(struct episode *e, const struct episode_verdict *v, struct err *err)
+{
+    own_arena tmp = { 0 };
+    json_t *files = json_array();
+    for (size_t i = 0; i < v->candidate->n_files; i++) {
+        const struct source_file *f = &v->candidate->file[i];
+        bool top = strcmp(f->name, MODEL_NEW) == 0;
+        json_array_append_new(files, json_pack("{s:s, s:o}", "path",
+                                               top ? f->name : path_join(&tmp, "kernels", f->name),
+                                               "text", text_json(f->text)));
+    }
+    json_t *eval =
+        json_pack("{s:s, s:s, s:O, s:o, s:b}", "step", v->step, "candidate", v->candidate->hash,
+                  "verdict", v->verdict, "files", files, "best", v->may_be_best);
+    if (eval != NULL && v->idea != NULL)
+        json_object_set_new(eval, "idea", text_json(str_from(v->idea)));
+    return episode_eval(e, eval, err);
 }
 
 /* ---- the end of a turn ---- */
