@@ -7,7 +7,7 @@
 static enum err_code model_open(const struct agent_config *c, struct model **ret, struct err *err)
 {
     if (c->model_log != NULL)
-        return model_open_log(c->model_log, 0, ret, err);
+        return model_open_log(c->model_log, c->model_log_ms, ret, err);
     if (c->endpoint == NULL)
         return err_raise(err, ERR_CONFIG, "no endpoint is named");
     return model_open_llm(c->endpoint, c->fallback, ret, err);

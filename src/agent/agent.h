@@ -69,6 +69,7 @@ struct agent_config {
 
     const struct llm_spec *endpoint, *fallback; /* fallback: asked after two refusals; or NULL */
     const char *model_log;                      /* a recorded log answers in place of an endpoint */
+    int64_t model_log_ms;                       /* how long its answers take */
     struct chat_sampling sampling;              /* max_tokens 0: 16,384 */
     struct budget budget;                       /* turns 0: 200 */
     struct prices prices;

@@ -206,6 +206,23 @@ static void bells(void **state)
 
 /* ---- over the wire ---- */
 
+static void endpoint_ends(struct world *w, int port, const char *scenario, const char *status)
+{
+    struct llm_spec spec = { .base_url = arena_fmt(&w->a, "http://127.0.0.1:%d/%s", port, scenario),
+                             .model = "m",
+                             .tries_max = 2,
+                             .times = { .backoff_ms = 1, .backoff_max_ms = 2 } };
+    w->config.out = path_join(&w->a, w->top, scenario);
+    w->config.model_log = NULL;
+    w->config.endpoint = &spec;
+    struct agent_result r = world_run(w, 6);
+    for (int i = 0; i < 6; i++)
+        if (strcmp(r.attempt[i].status, status) != 0)
+            fail_msg("%s: attempt %d ended as %s (%s), wanted %s", scenario, i, r.attempt[i].status,
+                     r.attempt[i].reason, status);
+    agent_result_fini(&r);
+}
+
 static void over_the_wire(void **state)
 {
     struct world *w = world_new();
@@ -227,19 +244,15 @@ static void over_the_wire(void **state)
     size_t cap = 0;
     assert_true(getline(&line, &cap, from) > 0);
     own_json hello = json_loads(line, 0, NULL);
-    struct llm_spec spec = { .base_url = arena_fmt(&w->a, "http://127.0.0.1:%d/plain",
-                                                   (int)member_int(hello, "port")),
-                             .model = "m" };
-    w->config.model_log = NULL;
-    w->config.endpoint = &spec;
-    struct agent_result r = world_run(w, 6);
-    for (int i = 0; i < 6; i++)
-        assert_string_equal(r.attempt[i].status, "submitted"); /* "Hello", twice */
+    int port = (int)member_int(hello, "port");
+    endpoint_ends(w, port, "ok", "submitted"); /* "Hello", twice */
     own_json events = world_events(w);
     const json_t *answer = event_named(events, "response", 1);
     assert_true(str_eq(member_text(json_array_get(json_object_get(answer, "parts"), 0), "text"),
                        S("Hello")));
-    agent_result_fini(&r);
+    endpoint_ends(w, port, "auth", "endpoint");
+    endpoint_ends(w, port, "filter", "refused");
+    endpoint_ends(w, port, "overflow", "window");
     free(line);
     fclose(from);
     close(in[1]);
