@@ -2,7 +2,8 @@
  * and without a GPU. usage: bench_crew [EPISODES [TURNS [BYTES]]]
  *
  * A recorded model answers each turn with BYTES of text and a Write, a Read and a call of a tool
- * that does nothing; what the tools do for themselves counts, too. */
+ * that does nothing; what the tools do for themselves counts, too, and so does the file system
+ * below $TMPDIR. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -11,6 +12,7 @@
 #include "agent/agent.h"
 #include "agent/log.h"
 #include "core/json.h"
+#include "llm/request.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 
@@ -113,7 +115,7 @@ static enum err_code bench_run(struct bench *b, const char *top, struct err *err
     struct agent_config config = { .out = path_join(&b->a, top, "out"),
                                    .task_text = S("Make it fast."),
                                    .model_log = path,
-                                   .model_log_ms = 3000,
+                                   .model_log_ms = b->episodes * 6,
                                    .unsynced = true,
                                    .budget = { .turns = b->turns + 10 },
                                    .hooks = &hooks };
@@ -144,18 +146,49 @@ static enum err_code bench_run(struct bench *b, const char *top, struct err *err
     return OK;
 }
 
+/* The body of a request is written anew each turn: by the loop of llm, not by an episode. */
+static enum err_code request_time(struct bench *b, struct err *err)
+{
+    enum { PAIRS = 100, TEXT = 2000, TIMES = 50 };
+    struct compat compat = compat_for(DIALECT_OPENAI, S("http://127.0.0.1"), S("m"));
+    struct chat_message *m = arena_new(&b->a, struct chat_message, 2 * PAIRS);
+    struct chat_part *p = arena_new(&b->a, struct chat_part, 2 * PAIRS);
+    struct str text = str_from(arena_fmt(&b->a, "%0*d", TEXT, 1));
+    for (int i = 0; i < 2 * PAIRS; i++) {
+        p[i] = (struct chat_part){ .kind = CHAT_TEXT, .text = text };
+        m[i] = (struct chat_message){ i % 2 ? CHAT_ASSISTANT : CHAT_USER, .parts = &p[i],
+                                      .n_parts = 1 };
+    }
+    struct chat chat = { .messages = m, .n_messages = 2 * PAIRS };
+    struct chat_sampling sampling = { .max_tokens = 1000 };
+    struct request r = { DIALECT_OPENAI, "m", &compat, &chat, &sampling, false };
+    double before = cpu_ms();
+    size_t bytes = 0;
+    for (int i = 0; i < TIMES; i++) {
+        own_json body = NULL;
+        if (request_write(&r, &body, err) != OK)
+            return err->code;
+        own_mem char *out = json_dumps(body, JSON_COMPACT);
+        bytes = out ? strlen(out) : 0;
+    }
+    printf("a request body %8.3f ms of processor for %zu KiB (llm's, once a turn)\n",
+           (cpu_ms() - before) / TIMES, bytes >> 10);
+    return OK;
+}
+
 int main(int argc, char **argv)
 {
     struct bench b = { .episodes = 1000, .turns = 20, .bytes = 2000 };
     int64_t *const to[] = { &b.episodes, &b.turns, &b.bytes };
     struct err err = { 0 };
-    const char *top = NULL;
+    const char *top = NULL, *temp = getenv("TMPDIR");
     for (int i = 1; i < argc && i <= (int)COUNT(to); i++)
         if (str_int(str_from(argv[i]), 1, 1000000, to[i - 1], &err) != OK)
             break;
-    if (err.code == OK && dir_temp(&b.a, "/tmp", "ca-crew", &top, &err) == OK) {
+    if (err.code == OK && dir_temp(&b.a, temp ? temp : "/tmp", "ca-crew", &top, &err) == OK) {
         struct err ignored = { 0 };
-        bench_run(&b, top, &err);
+        if (bench_run(&b, top, &err) == OK && request_time(&b, &err) != OK)
+            fprintf(stderr, "no request\n");
         if (dir_remove(top, &ignored) != OK)
             fprintf(stderr, "%s\n", ignored.text);
     }
