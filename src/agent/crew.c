@@ -245,13 +245,12 @@ static void times_look(struct crew *c)
     }
 }
 
-static void fds_look(struct crew *c)
+static enum err_code fds_look(struct crew *c, struct err *err)
 {
     struct epoll_event ev[EVENTS_MAX];
     int n = epoll_wait(c->poll, ev, EVENTS_MAX, 0);
     for (int i = 0; i < n; i++) {
         const struct agent_hooks *h = c->spec->config->hooks;
-        struct err why = { 0 };
         if (ev[i].data.u64 == CALLERS) {
             h->pump(h->ctx);
             continue;
@@ -264,9 +263,10 @@ static void fds_look(struct crew *c)
             continue;
         }
         episode_pump(m->e); /* a command in the background */
-        if (fds_watch(c, m, &why) != OK)
-            member_fail(c, m, &why);
+        if (fds_watch(c, m, err) != OK)
+            return err->code;
     }
+    return OK;
 }
 
 static enum err_code answers_take(struct crew *c, int64_t wait_ms, struct err *err)
@@ -351,7 +351,8 @@ static enum err_code crew_go(struct crew *c, struct err *err)
         bool moved = round_go(c) || opened;
         if (answers_take(c, moved ? 0 : wait_of(c), err) != OK)
             return err->code;
-        fds_look(c);
+        if (fds_look(c, err) != OK)
+            return err->code;
         times_look(c);
     }
     return OK;

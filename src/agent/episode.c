@@ -215,6 +215,19 @@ static void defaults(struct episode *e)
         e->budget.turns = AGENT_TURNS;
 }
 
+/* A folder belongs to one task. */
+static enum err_code task_check(const struct episode *e, const json_t *events, struct err *err)
+{
+    const json_t *task = json_object_get(json_array_get(events, 0), "task");
+    struct str was = member_text(task, "hash");
+    if (str_eq(was, str_from(or_empty(e->config->task_hash))))
+        return OK;
+    struct str name = member_text(task, "name");
+    err_raise(err, ERR_STATE, "'%s' is work on another task ('%.*s')", e->attempt.dir,
+              (int)(name.len < 100 ? name.len : 100), name.ptr);
+    return err_hint(err, "choose another folder with --out");
+}
+
 static const json_t *tools_logged(const json_t *events)
 {
     const json_t *first = json_array_get(events, 0);
@@ -229,6 +242,7 @@ static enum err_code open_all(struct episode *e, struct err *err)
     if (folders_make(e, err) != OK ||
         log_open(&e->log, &e->arena, path_join(&e->arena, e->attempt.dir, "events.jsonl"), &events,
                  err) != OK ||
+        (e->log.seq > 0 && task_check(e, events, err) != OK) ||
         state_read(e, events, &from, err) != OK)
         return err->code;
     if (e->state == EPISODE_ENDED)

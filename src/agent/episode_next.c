@@ -134,6 +134,12 @@ static enum err_code finish(struct episode *e, bool *ret_done, struct err *err)
 {
     struct ending end = { 0 };
     *ret_done = is_over(e, &end);
+    if (*ret_done && strcmp(end.status, "window") == 0 && !e->t.window_ended)
+        return episode_put(e, "limit",
+                           json_pack("{s:s, s:I, s:I, s:b}", "what", "window", "at",
+                                     (json_int_t)transcript_tokens(&e->t), "of",
+                                     (json_int_t)budget_window(&e->budget), "ended", 1),
+                           err);
     return *ret_done ? episode_end(e, end.status, end.reason, err) : OK;
 }
 
@@ -191,10 +197,18 @@ static enum err_code steer(struct episode *e, bool *ret_done, struct err *err)
     return unlink(e->steer_path) == 0 ? OK : err_sys(err, "remove '%s'", e->steer_path);
 }
 
+static const char lost[] =
+    "The program was started anew. Commands in the background have ended, and what lay outside the "
+    "workspace (/tmp, /tool-output) is gone.";
+
 static enum err_code remind(struct episode *e, bool *ret_done, struct err *err)
 {
     own_arena tmp = { 0 };
     const struct transcript *t = &e->t;
+    if (t->behind_lost) {
+        *ret_done = true;
+        return message_put(e, "reminder", "resumed", str_from(lost), err);
+    }
     bool old = t->todo_turn >= 0 && t->next_turn - t->todo_turn >= TODO_TURNS;
     if (!old && !t->reminder_due)
         return OK;

@@ -75,7 +75,7 @@ struct transcript {
     int loop_nudges;                             /* since the model last went no circles */
     struct action action[ACTIONS_MAX];
     size_t n_actions;
-    bool warned[BUDGET_KINDS], ended[BUDGET_KINDS];
+    bool warned[BUDGET_KINDS], ended[BUDGET_KINDS], window_ended;
     bool reminder_due; /* what the model sees was shortened */
     bool submitted;
     char *fault; /* owned: the endpoint's words, when it failed; NULL: none */
@@ -87,10 +87,11 @@ struct transcript {
     char tree[SHA256_HEX];
 
     /* What a tools session knows and its log does not: to be given back to a new one. */
-    json_t *seen;   /* path -> hash of the file at the end of the turn that touched it; owned */
-    char *todos;    /* arguments of the last TodoWrite; owned; NULL: none */
-    char *cwd;      /* of the shell; owned; NULL: the workspace */
-    int64_t behind; /* commands that were started in the background */
+    json_t *seen;     /* path -> hash of the file at the end of the turn that touched it; owned */
+    char *todos;      /* arguments of the last TodoWrite; owned; NULL: none */
+    char *cwd;        /* of the shell; owned; NULL: the workspace */
+    int64_t behind;   /* commands that were started in the background */
+    bool behind_lost; /* they have ended with the process before, and the model does not know */
     int64_t todo_turn;
 
     struct {

@@ -69,6 +69,7 @@ static enum err_code on_message(struct transcript *t, const json_t *e, struct er
     if (s.by == SAID_STEER)
         t->n_actions = 0;
     if (s.by == SAID_REMINDER) {
+        t->behind_lost &= !str_eq(member_text(e, "about"), S("resumed"));
         t->todo_turn = t->next_turn;
         t->reminder_due = false;
     }
@@ -378,6 +379,7 @@ static enum err_code on_context(struct transcript *t, const json_t *e, struct er
 static enum err_code on_limit(struct transcript *t, const json_t *e, struct err *err)
 {
     (void)err;
+    t->window_ended |= str_eq(member_text(e, "what"), S("window"));
     for (enum budget_of k = 0; k < BUDGET_KINDS; k++)
         if (str_eq(member_text(e, "what"), str_from(budget_name(k)))) {
             t->warned[k] = true;
@@ -394,6 +396,9 @@ static enum err_code on_resumed(struct transcript *t, const json_t *e, struct er
     free(t->reason);
     free(t->fault);
     t->status = t->reason = t->fault = NULL;
+    t->behind_lost |= t->behind > 0;
+    t->behind = 0;
+    t->window_ended = false;
     memset(t->ended, 0, sizeof t->ended); /* the budget may be larger */
     if (t->last == ANSWER_FAILED)
         t->last = ANSWER_NONE;

@@ -113,6 +113,76 @@ static void sessions_are_told(void **state)
     world_end(w);
 }
 
+/* A command in the background ends with its process, and the model is told. */
+static void background_is_lost(void **state)
+{
+    struct world *w = world_new();
+    (void)state;
+    says(w, "Bash {\"command\":\"sleep 50\",\"run_in_background\":true}");
+    w->config.budget.turns = 1;
+    struct agent_result r = world_run(w, 1);
+    agent_result_fini(&r);
+    says(w, "submit {}");
+    w->config.budget.turns = 9;
+    r = world_run(w, 1);
+    own_json events = world_events(w);
+    const json_t *m = event_named(events, "message", 1);
+    assert_true(str_eq(member_text(m, "about"), S("resumed")));
+    assert_int_equal(count_named(events, "message"), 2);
+    agent_result_fini(&r);
+    /* Nor is the folder another task's. */
+    w->config.task_hash = "4567";
+    r = world_run(w, 1);
+    ended_as(&r, "error");
+    assert_non_null(strstr(r.attempt[0].reason, "another task"));
+    agent_result_fini(&r);
+    world_end(w);
+}
+
+/* Ids and log-probabilities of an answer, as they lie in tokens.bin. */
+static void token_ids(void **state)
+{
+    struct world *w = world_new();
+    struct err err = { 0 };
+    struct secrets none = { 0 };
+    struct keep keep = { 0 };
+    struct episode *e = NULL;
+    struct episode_spec spec = { &w->config, 1, &none, &keep, false };
+    struct model_ask ask;
+    int32_t prompt[] = { 1, 2, 3 }, output[] = { 4, 5 };
+    double logprob[] = { -0.5, -1.5 };
+    struct chat_part part = { .kind = CHAT_TEXT, .text = S("Hi") };
+    struct llm_outcome o = { .reply = { .end = REPLY_STOP,
+                                        .message = { CHAT_ASSISTANT, false, &part, 1, { 0 } },
+                                        .tokens = { prompt, output, 3, 2, logprob, 2 } } };
+    struct str bytes;
+    (void)state;
+    fine(episode_open(&spec, &e, &err));
+    for (int k = 0; k < 2; k++) {
+        while (episode_state(e) != EPISODE_ASK)
+            fine(episode_step(e, &err));
+        episode_ask(e, &ask);
+        assert_int_equal(ask.turn, k);
+        fine(episode_answer(e, &o, &err));
+    }
+    episode_close(e);
+    own_json events = world_events(w);
+    const json_t *t = json_object_get(event_named(events, "response", 1), "tokens");
+    assert_int_equal(member_int(t, "offset"), 28);
+    assert_int_equal(member_int(t, "prompt"), 3);
+    assert_int_equal(member_int(t, "output"), 2);
+    fine(file_read(&w->a, path_join(&w->a, w->config.out, "attempt-1/tokens.bin"), 1000, &bytes,
+                   &err));
+    assert_int_equal(bytes.len, 56);
+    int32_t ids[5];
+    float probs[2];
+    memcpy(ids, bytes.ptr + 28, sizeof ids);
+    memcpy(probs, bytes.ptr + 48, sizeof probs);
+    assert_int_equal(ids[2] * 10 + ids[4], 35);
+    assert_true(probs[1] < -1.4f && probs[1] > -1.6f);
+    world_end(w);
+}
+
 /* ---- one of many ---- */
 
 static enum err_code prepare_not_3(void *ctx, struct agent_attempt *a, struct tools_spec *ret,
@@ -265,6 +335,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stopped_and_on_again),
         cmocka_unit_test(sessions_are_told),
+        cmocka_unit_test(background_is_lost),
+        cmocka_unit_test(token_ids),
         cmocka_unit_test(one_fails),
         cmocka_unit_test(two_at_once),
         cmocka_unit_test(bells),
