@@ -36,6 +36,7 @@ static enum err_code fold(struct transcript *t, const json_t *alive, int64_t unt
 {
     size_t i;
     const json_t *event;
+    transcript_fini(t);
     transcript_init(t);
     json_array_foreach(alive, i, event)
     {
@@ -92,7 +93,6 @@ static enum err_code state_read(struct episode *e, const json_t *events, int64_t
     *ret_from = from;
     if (from == e->log.seq)
         return OK;
-    transcript_fini(&e->t);
     return fold(&e->t, alive, from, err);
 }
 

@@ -23,11 +23,16 @@ enum err_code log_put(struct log *l, const char *name, json_t *body, json_t **re
 {
     if (body == NULL)
         return err_raise(err, ERR_SYSTEM, "no memory for the event '%s'", name);
+    if (l->broken) {
+        json_decref(body);
+        return err_raise(err, ERR_STATE, "'%s' could not be written before", l->file.path);
+    }
     redact(l->secrets, body);
     json_object_set_new(body, "event", json_string(name));
     json_object_set_new(body, "seq", json_integer(l->seq));
     if (runlog_put(&l->file, name, json_incref(body), err) != OK) {
         json_decref(body);
+        l->broken = true;
         return err->code;
     }
     l->seq++;

@@ -13,12 +13,13 @@ struct log {
     struct runlog file;
     const struct secrets *secrets; /* borrowed */
     int64_t seq;                   /* of the next event */
-    bool unsynced;                 /* leave it to the system when lines reach the disk */
+    bool broken;   /* a line may be there in half: nothing is put behind it, opening cuts it off */
+    bool unsynced; /* leave it to the system when lines reach the disk */
 };
 
-#define LOG_CLOSED                    \
-    {                                 \
-        RUNLOG_CLOSED, NULL, 0, false \
+#define LOG_CLOSED                           \
+    {                                        \
+        RUNLOG_CLOSED, NULL, 0, false, false \
     }
 
 /* *ret_events: all that is there, a new reference. */

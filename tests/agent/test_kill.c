@@ -3,6 +3,7 @@
  *
  * CA_KILLS: how many kills (40). Half of them come behind an event that was written, half after a
  * time that the parent chooses. */
+#include <sys/resource.h>
 #include <time.h>
 
 #include "agent/snapshot.h"
@@ -120,46 +121,127 @@ static bool run_and_kill(struct world *w, bool kill_it)
     return false;
 }
 
+struct reference {
+    struct world *w;
+    struct outcome want;
+    const char *steer;
+};
+
+static void out_new(struct reference *r, const char *name)
+{
+    struct err err = { 0 };
+    struct world *w = r->w;
+    w->config.out = path_join(&w->a, w->top, name);
+    fine(dir_make(path_join(&w->a, w->config.out, "attempt-1"), 0755, &err));
+    fine(file_write(path_join(&w->a, w->config.out, "attempt-1/steer"), str_from(r->steer), 0644,
+                    &err));
+}
+
+/* As it was left alone. */
+static struct reference reference_new(void)
+{
+    struct reference r = { .w = world_new(), .steer = "Mind the bank conflicts." };
+    script_make(r.w);
+    out_new(&r, "out");
+    assert_false(run_and_kill(r.w, false));
+    r.want = outcome_of(r.w);
+    assert_true(count_named(r.want.events, "context") > 2);
+    assert_non_null(r.want.best);
+    return r;
+}
+
+static void reference_end(struct reference *r)
+{
+    outcome_free(&r->want);
+    world_end(r->w);
+}
+
+static void ends_the_same(struct reference *r)
+{
+    struct err err = { 0 };
+    struct outcome got = outcome_of(r->w);
+    same_events(r->want.events, got.events);
+    assert_string_equal(got.tree, r->want.tree);
+    assert_true(json_equal(got.best, r->want.best));
+    outcome_free(&got);
+    fine(dir_remove(r->w->config.out, &err));
+}
+
+/* The disk is full at some byte of some file: the attempt ends as an error, and is gone on with. */
+static void full_disk(void **state)
+{
+    struct reference r = reference_new();
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        int status;
+        out_new(&r, "full");
+        pid_t pid = fork();
+        if (pid == 0) {
+            struct rlimit size = { 600 + draw(120000), RLIM_INFINITY };
+            struct err err = { 0 };
+            struct agent_result res = { 0 };
+            r.w->die_at = 0;
+            signal(SIGXFSZ, SIG_IGN);
+            setrlimit(RLIMIT_FSIZE, &size);
+            _exit(agent_run(&r.w->config, 1, &r.w->a, &res, &err) == OK ? 0 : 1);
+        }
+        draw(2);
+        waitpid(pid, &status, 0);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+        assert_false(run_and_kill(r.w, false));
+        ends_the_same(&r);
+    }
+    reference_end(&r);
+}
+
 static void killed(void **state)
 {
     struct err err = { 0 };
     const char *asked = getenv("CA_KILLS");
     int64_t kills = KILLS, done = 0, runs = 0;
+    struct reference r = reference_new();
     (void)state;
     if (asked != NULL)
         fine(str_int(str_from(asked), 1, 1000000, &kills, &err));
-    struct world *w = world_new();
-    script_make(w);
-    const char *steer = "Mind the bank conflicts.";
-    const char *first = w->config.out;
-    fine(dir_make(path_join(&w->a, first, "attempt-1"), 0755, &err));
-    fine(file_write(path_join(&w->a, first, "attempt-1/steer"), str_from(steer), 0644, &err));
-    assert_false(run_and_kill(w, false));
-    struct outcome want = outcome_of(w);
-    assert_true(count_named(want.events, "context") > 2);
-    assert_non_null(want.best);
-    while (done < kills) {
-        w->config.out = arena_fmt(&w->a, "%s/out-%lld", w->top, (long long)runs++);
-        fine(dir_make(path_join(&w->a, w->config.out, "attempt-1"), 0755, &err));
-        fine(file_write(path_join(&w->a, w->config.out, "attempt-1/steer"), str_from(steer), 0644,
-                        &err));
-        while (run_and_kill(w, done < kills))
+    for (; done < kills; runs++) {
+        out_new(&r, "killed");
+        while (run_and_kill(r.w, done < kills))
             done++;
-        struct outcome got = outcome_of(w);
-        same_events(want.events, got.events);
-        assert_string_equal(got.tree, want.tree);
-        assert_true(json_equal(got.best, want.best));
-        outcome_free(&got);
-        fine(dir_remove(w->config.out, &err));
+        ends_the_same(&r);
     }
     print_message("%lld kills in %lld episodes of %zu events\n", (long long)done, (long long)runs,
-                  json_array_size(want.events));
-    outcome_free(&want);
-    world_end(w);
+                  json_array_size(r.want.events));
+    reference_end(&r);
+}
+
+/* Behind each single event, with CA_KILL_EACH; else behind some. */
+static void killed_behind_each(void **state)
+{
+    struct reference r = reference_new();
+    int64_t step = getenv("CA_KILL_EACH") != NULL ? 1 : 37;
+    (void)state;
+    for (int64_t at = 1; at < (int64_t)json_array_size(r.want.events); at += step) {
+        int status;
+        out_new(&r, "each");
+        pid_t pid = fork();
+        if (pid == 0) {
+            r.w->events = 0;
+            r.w->die_at = at;
+            child_run(r.w);
+        }
+        waitpid(pid, &status, 0);
+        assert_true(WIFSIGNALED(status));
+        assert_false(run_and_kill(r.w, false));
+        ends_the_same(&r);
+    }
+    reference_end(&r);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(killed) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(killed),
+                                        cmocka_unit_test(killed_behind_each),
+                                        cmocka_unit_test(full_disk) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
