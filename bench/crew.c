@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 #include "agent/log.h"
 #include "core/json.h"
+#include "llm/dump.h"
 #include "llm/request.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -168,7 +169,7 @@ static enum err_code request_time(struct bench *b, struct err *err)
         own_json body = NULL;
         if (request_write(&r, &body, err) != OK)
             return err->code;
-        own_mem char *out = json_dumps(body, JSON_COMPACT);
+        own_mem char *out = json_bytes(body);
         bytes = out ? strlen(out) : 0;
     }
     printf("a request body %8.3f ms of processor for %zu KiB (llm's, once a turn)\n",

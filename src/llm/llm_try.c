@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "core/own.h"
+#include "llm/dump.h"
 #include "llm/llm_int.h"
 #include "llm/request.h"
 #include "llm/wire.h"
@@ -126,7 +127,7 @@ static enum err_code request_make(struct llm_call *c, struct err *err)
             return err->code;
         c->asked_stream = c->compat.stream && !c->unstreamed;
     }
-    c->request = json_dumps(j, JSON_COMPACT);
+    c->request = json_bytes(j);
     if (c->request == NULL)
         return err_raise(err, ERR_FORMAT, "the request is not JSON");
     c->request_len = strlen(c->request);

@@ -9,6 +9,12 @@
 json_t *request_text(struct str s)
 {
     own_arena tmp = { 0 };
+    /* jansson looks for valid UTF-8 by itself: what is, as nearly all texts are, is read once. */
+    json_t *j = s.len > 0 && memchr(s.ptr, '\0', s.len) != NULL
+                    ? NULL
+                    : json_stringn(s.ptr ? s.ptr : "", s.len);
+    if (j != NULL)
+        return j;
     struct str clean = wire_clean(&tmp, s);
     return json_stringn(clean.ptr ? clean.ptr : "", clean.len);
 }
