@@ -96,6 +96,15 @@ static enum err_code view_add(struct transcript *t, const struct chat_message *m
     return OK;
 }
 
+static enum err_code summary_show(struct transcript *t, size_t before, struct err *err)
+{
+    if (t->summary.len == 0 || t->summary_at != before)
+        return OK;
+    t->summary_part = (struct chat_part){ .kind = CHAT_TEXT, .text = t->summary };
+    struct chat_message m = { .role = CHAT_USER, .parts = &t->summary_part, .n_parts = 1 };
+    return view_add(t, &m, err);
+}
+
 enum err_code view_rebuild(struct transcript *t, struct err *err)
 {
     t->n_view = t->n_prefix = 0;
@@ -103,16 +112,10 @@ enum err_code view_rebuild(struct transcript *t, struct err *err)
     t->bytes = t->base_bytes;
     for (size_t i = 0; i < t->n; i++) {
         struct said *s = &t->said[i];
-        if (!s->gone && view_add(t, &s->m, err) != OK)
-            return err->code;
-        if (i > 0 || t->summary.len == 0)
-            continue;
-        t->summary_part = (struct chat_part){ .kind = CHAT_TEXT, .text = t->summary };
-        struct chat_message m = { .role = CHAT_USER, .parts = &t->summary_part, .n_parts = 1 };
-        if (view_add(t, &m, err) != OK)
+        if (summary_show(t, i, err) != OK || (!s->gone && view_add(t, &s->m, err) != OK))
             return err->code;
     }
-    return OK;
+    return summary_show(t, t->n, err);
 }
 
 enum err_code said_add(struct transcript *t, struct said s, struct err *err)
@@ -238,9 +241,9 @@ void transcript_compact(struct transcript *t)
     /* The view has the same messages as before, in other places. */
     size_t k = 0;
     for (size_t i = 0; i < t->n; i++) {
+        k += t->summary.len > 0 && t->summary_at == i;
         if (!t->said[i].gone)
             t->view[k++] = t->said[i].m;
-        k += i == 0 && t->summary.len > 0;
     }
 }
 

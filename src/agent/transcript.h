@@ -54,7 +54,8 @@ struct transcript {
     size_t n, cap;
     struct chat_message *view; /* owned: what the model sees, in order */
     size_t n_view, cap_view;
-    struct str system, summary;    /* summary: stands behind the task; "": none */
+    struct str system, summary;    /* "": none */
+    size_t summary_at;             /* the message that it stands before */
     struct chat_part summary_part; /* the same as a message's */
     size_t base_bytes, bytes;      /* of system and tools; of all that the model sees */
     size_t waste;                  /* bytes of the arena that nothing points to any more */

@@ -335,7 +335,8 @@ static enum err_code item_apply(struct transcript *t, const json_t *item, struct
     return OK;
 }
 
-static void drop_apply(struct transcript *t, const json_t *dropped)
+/* *ret_first: the first that went, if it is before that. */
+static void drop_apply(struct transcript *t, const json_t *dropped, size_t *ret_first)
 {
     size_t i;
     const json_t *index;
@@ -346,6 +347,8 @@ static void drop_apply(struct transcript *t, const json_t *dropped)
             continue;
         s->gone = true;
         t->waste += s->bytes;
+        if ((size_t)(s - t->said) < *ret_first)
+            *ret_first = (size_t)(s - t->said);
     }
 }
 
@@ -359,8 +362,10 @@ static enum err_code on_context(struct transcript *t, const json_t *e, struct er
         if (item_apply(t, item, err) != OK)
             return err->code;
     }
-    drop_apply(t, json_object_get(e, "dropped"));
+    size_t place = t->summary.len > 0 ? t->summary_at : t->n;
+    drop_apply(t, json_object_get(e, "dropped"), &place);
     if (summary.len > 0) {
+        t->summary_at = place;
         t->waste += t->summary.len;
         t->summary = str_copy(&t->arena, summary);
     }
