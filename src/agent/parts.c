@@ -3,6 +3,8 @@
 #include "core/json.h"
 #include "llm/wire.h"
 
+#define WHOLE_MAX ((json_int_t)1 << 53)
+
 static const char *const kinds[] = { [CHAT_TEXT] = "text",
                                      [CHAT_THINKING] = "thinking",
                                      [CHAT_SEALED] = "sealed",
@@ -61,7 +63,8 @@ struct str member_text(const json_t *obj, const char *key)
 
 int64_t member_int(const json_t *obj, const char *key)
 {
-    return json_integer_value(json_object_get(obj, key));
+    json_int_t i = json_integer_value(json_object_get(obj, key));
+    return i > WHOLE_MAX ? WHOLE_MAX : i < -WHOLE_MAX ? -WHOLE_MAX : i;
 }
 
 static enum err_code part_read(struct arena *a, const json_t *j, struct chat_part *ret,

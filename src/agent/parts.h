@@ -12,7 +12,8 @@ json_t *parts_json(const struct chat_part *parts, size_t n); /* the same for a l
 json_t *parts_text(struct str text);                         /* a list of one text */
 json_t *text_json(struct str s);                             /* valid UTF-8, without NUL */
 struct str member_text(const json_t *obj, const char *key);  /* borrowed; "" where there is none */
-int64_t member_int(const json_t *obj, const char *key);      /* 0 where there is none */
+int64_t member_int(const json_t *obj, const char *key); /* 0 where there is none; within 2^53, so
+                                                          that sums of a few hold */
 
 /* Texts are copied into the arena. */
 MUST_USE

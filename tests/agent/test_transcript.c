@@ -182,6 +182,25 @@ static void impossible(void **state)
     }
 }
 
+/* Numbers that no program of ours writes do no harm. */
+static void huge(void **state)
+{
+    struct transcript t;
+    struct budget b = { .turns = 9 };
+    (void)state;
+    own_json events = events_of(
+        "[" START "{'event':'response','seq':3,'turn':0,'index':-1,'end':'stop','parts':[],'usage':"
+        "{'input_total':9223372036854775807,'output_total':-9223372036854775807}},"
+        "{'event':'turn_end','turn':9223372036854775807,'totals':{'turns':9223372036854775807}},"
+        "{'event':'context','turn':-9223372036854775807,'kind':'mask','before':9223372036854775807,"
+        "'after':-9223372036854775807}]");
+    fold_all(events, &t);
+    context_need(&t, &b);
+    own_json drop = context_drop(&t, "reset", 3, S(""));
+    assert_non_null(drop);
+    transcript_fini(&t);
+}
+
 static void shortened(void **state)
 {
     struct transcript t;
@@ -217,9 +236,9 @@ static void shortened(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_turn),    cmocka_unit_test(dropped),
-        cmocka_unit_test(in_flight), cmocka_unit_test(impossible),
-        cmocka_unit_test(shortened), cmocka_unit_test(lives_as_folded),
+        cmocka_unit_test(a_turn),          cmocka_unit_test(dropped),   cmocka_unit_test(in_flight),
+        cmocka_unit_test(impossible),      cmocka_unit_test(shortened), cmocka_unit_test(huge),
+        cmocka_unit_test(lives_as_folded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
