@@ -129,18 +129,20 @@ static enum err_code probe(struct visit *v, enum probe_id id, struct err *err)
 {
     struct chat chat;
     struct chat_sampling sampling;
-    struct llm_call *c = NULL;
     probe_ask(&v->p, id, &chat, &sampling);
-    /* The first answer comes whole: what is wrong with streams is another row. */
-    struct llm_ask ask = {
-        .endpoint = v->endpoint, .chat = &chat, .sampling = &sampling, .whole = id == PROBE_ANSWER
-    };
-    if (v->progress)
-        fprintf(stderr, "  asking (%d of %d)\r", (int)id + 1, (int)PROBES);
-    if (call(v, &ask, &c, err) != OK)
-        return err->code;
-    probe_take(&v->p, id, llm_call_outcome(c));
-    llm_call_free(c);
+    for (bool again = true; again;) {
+        struct llm_call *c = NULL;
+        struct llm_ask ask = { .endpoint = v->endpoint,
+                               .chat = &chat,
+                               .sampling = &sampling,
+                               .whole = probe_whole(&v->p, id) };
+        if (v->progress)
+            fprintf(stderr, "  asking (%d of %d)\r", (int)id + 1, (int)PROBES);
+        if (call(v, &ask, &c, err) != OK)
+            return err->code;
+        again = probe_take(&v->p, id, llm_call_outcome(c));
+        llm_call_free(c);
+    }
     return OK;
 }
 

@@ -154,8 +154,11 @@ enum err_code endpoint_spec(struct arena *a, const struct endpoint_options *o, s
     const char *url = str_z(a, o->url), *model = str_z(a, o->model);
     if (endpoint_record_read(a, url, model, &r, err) != OK)
         return err->code;
-    if (r.found)
+    if (r.found && model[0] == '\0') { /* what later runs have learnt stands under its name */
         model = r.model;
+        if (endpoint_record_read(a, url, model, &r, err) != OK)
+            return err->code;
+    }
     if (model[0] == '\0') {
         err_raise(err, ERR_USAGE, "which model of %s?", url);
         return err_hint(err, "--model NAME; 'cuda-agent doctor --endpoint %s' lists them", url);

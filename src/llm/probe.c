@@ -557,18 +557,46 @@ static bool answered(struct probing *p, enum probe_id id, const struct llm_outco
     return false;
 }
 
-void probe_take(struct probing *p, enum probe_id id, const struct llm_outcome *o)
+bool probe_whole(const struct probing *p, enum probe_id id)
 {
+    return id == PROBE_ANSWER || p->whole;
+}
+
+/* Seen at llama-cpp-python: a stream with tools ends without a word, a whole answer comes. */
+static bool stream_failed(struct probing *p, enum probe_id id, const struct llm_outcome *o)
+{
+    enum fault_kind kind = o->fault.kind;
+    bool broken = kind == FAULT_CUT || kind == FAULT_TRANSPORT || kind == FAULT_SERVER ||
+                  kind == FAULT_GARBAGE;
+    if (id != PROBE_CALL || p->whole || !broken)
+        return false;
+    p->whole = true;
+    return true;
+}
+
+static void whole_row(struct probing *p)
+{
+    row_no(p, "call", "streams with tools fail, whole answers come: nothing is streamed",
+           "another server, or a newer one, streams calls");
+    learn(p, "stream=false");
+}
+
+bool probe_take(struct probing *p, enum probe_id id, const struct llm_outcome *o)
+{
+    if (stream_failed(p, id, o))
+        return true;
     if (o->fault.kind == FAULT_NONE) /* else they were in vain, and are undone */
         steps_take(p, o->changes);
     if (p->window == 0)
         p->window = o->n_window;
     if (id == PROBE_WINDOW) { /* what came beside the window does not matter */
         window_row(p);
-        return;
+        return false;
     }
     if (!answered(p, id, o))
-        return;
+        return false;
+    if (id == PROBE_CALL && p->whole)
+        whole_row(p);
     switch (id) {
     case PROBE_ANSWER:
         answer_take(p, o);
@@ -600,4 +628,5 @@ void probe_take(struct probing *p, enum probe_id id, const struct llm_outcome *o
     case PROBES:
         break;
     }
+    return false;
 }

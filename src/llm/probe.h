@@ -47,6 +47,7 @@ struct probing {
     struct buf learnt;        /* compat settings that no error teaches: "reasoning=reasoning ..." */
     struct chat_message said; /* the answer to PROBE_CALL */
     bool called;
+    bool whole; /* streams with tools do not work: what follows is asked without */
 };
 
 void probing_init(struct probing *p, struct arena *a, enum dialect dialect, struct str model);
@@ -66,6 +67,10 @@ bool probe_wanted(const struct probing *p, enum probe_id id, bool thorough);
 void probe_ask(struct probing *p, enum probe_id id, struct chat *ret_chat,
                struct chat_sampling *ret_sampling);
 
-void probe_take(struct probing *p, enum probe_id id, const struct llm_outcome *o);
+/* Whether this is to be asked without a stream. */
+bool probe_whole(const struct probing *p, enum probe_id id);
+
+/* True: ask the same once more. */
+bool probe_take(struct probing *p, enum probe_id id, const struct llm_outcome *o);
 
 #endif

@@ -117,6 +117,12 @@ doctor() {
     is 1 "call       LACK the call came as text" "--enable-auto-tool-choice"
 }
 
+@test "a server that cannot stream calls" {
+    serve vllm "$scripts/whole.json"
+    doctor
+    is 0 "call       no   streams with tools fail" "call       ok   right" "two calls in one answer" "stream=false"
+}
+
 @test "nobody there, and no address" {
     url=http://127.0.0.1:9 doctor
     is 1 "reach      LACK" "is the server running" "not usable"

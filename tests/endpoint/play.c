@@ -28,11 +28,13 @@ static double chance(struct stage *s)
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
 }
 
-static const struct trouble *trouble_of(struct stage *s, struct turn *t)
+static const struct trouble *trouble_of(struct stage *s, struct turn *t, bool streamed)
 {
     for (size_t i = 0; i < t->n_troubles; i++) {
         struct trouble *one = &t->troubles[i];
         if (one->times >= 0 && one->n_struck >= one->times)
+            continue;
+        if (one->streams && !streamed)
             continue;
         if (one->share < 1 && chance(s) >= one->share)
             continue;
@@ -192,7 +194,7 @@ static void converse(struct stage *s, enum api api, const json_t *body, struct a
     tell.turn = turn;
     turn->n_played++;
     tell_fill(ans->arena, &tell, caught[1]);
-    answer_turn(ans, &tell, trouble_of(s, turn));
+    answer_turn(ans, &tell, trouble_of(s, turn, talk.stream));
 }
 
 /* ---- the rest ---- */

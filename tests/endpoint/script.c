@@ -26,6 +26,7 @@ static const char *const piece_names[] = { "tokens", "words", "whole", NULL };
 
 struct reader {
     struct arena *arena;
+    const char *dir;     /* of the script: files lie beside it */
     const json_t *turns; /* of the file: names are looked up in it */
     struct err *err;
 };
@@ -110,12 +111,35 @@ static enum err_code jumps_read(struct reader *r, const json_t *list, struct jum
     return OK;
 }
 
+/* Members of the arguments that stand in files: {"content": "../kernels/a.c"}. */
+static enum err_code files_read(struct reader *r, const json_t *files, json_t *args)
+{
+    const char *key;
+    json_t *name;
+    json_object_foreach((json_t *)files, key, name)
+    {
+        struct str text;
+        const char *path =
+            path_join(r->arena, r->dir, json_is_string(name) ? json_string_value(name) : "");
+        if (file_read(r->arena, path, FILE_MAX, &text, r->err) != OK)
+            return r->err->code;
+        json_t *value = json_stringn(text.ptr, text.len);
+        if (value == NULL)
+            return err_raise(r->err, ERR_FORMAT, "%s is not UTF-8", path);
+        json_object_set_new(args, key, value);
+    }
+    return OK;
+}
+
 static enum err_code call_read(struct reader *r, const json_t *o, struct turn_call *ret)
 {
-    const json_t *args = json_object_get(o, "args"), *text = json_object_get(o, "args_text");
-    own_mem char *z = json_dumps(args, JSON_COMPACT);
-    if (keys_check(r, o, " name args args_text ", "call") != OK)
+    const json_t *text = json_object_get(o, "args_text");
+    own_json args =
+        json_object_get(o, "args") ? json_deep_copy(json_object_get(o, "args")) : json_object();
+    if (keys_check(r, o, " name args args_text files ", "call") != OK ||
+        files_read(r, json_object_get(o, "files"), args) != OK)
         return r->err->code;
+    own_mem char *z = json_dumps(args, JSON_COMPACT);
     if (!json_is_string(json_object_get(o, "name")))
         return err_raise(r->err, ERR_FORMAT, "a call wants a name");
     ret->name = str_z(r->arena, str_from(json_string_value(json_object_get(o, "name"))));
@@ -141,7 +165,7 @@ static enum err_code trouble_read(struct reader *r, const json_t *o, struct trou
     const json_t *share = json_object_get(o, "share");
     int kind = -1;
     *ret = (struct trouble){ .times = 1, .share = 1 };
-    if (keys_check(r, o, " kind times after share retry_after ", "fault") != OK ||
+    if (keys_check(r, o, " kind times after share streams retry_after ", "fault") != OK ||
         choice_read(r, o, "kind", trouble_names, &kind) != OK ||
         number_read(r, o, "times", &ret->times) != OK ||
         number_read(r, o, "after", &ret->after) != OK)
@@ -153,6 +177,7 @@ static enum err_code trouble_read(struct reader *r, const json_t *o, struct trou
         ret->times = json_object_get(o, "times") ? ret->times : -1;
     }
     ret->kind = (enum trouble_kind)kind;
+    ret->streams = json_is_true(json_object_get(o, "streams"));
     ret->retry_after = retry ? str_z(r->arena, str_from(retry)) : NULL;
     return OK;
 }
@@ -248,7 +273,9 @@ enum err_code script_read(struct arena *a, const char *path, struct script *ret,
     own_json j = NULL;
     if (file_read(a, path, FILE_MAX, &text, err) != OK)
         return err->code;
-    struct reader r = { .arena = a, .err = err };
+    struct str dir = str_from(path);
+    dir.len -= stem.len;
+    struct reader r = { .arena = a, .err = err, .dir = dir.len > 0 ? str_z(a, dir) : "." };
     if (str_ends(stem, S(".json")))
         stem.len -= 5;
     *ret = (struct script){ .model = str_z(a, stem), .window = WINDOW_DEFAULT };

@@ -60,6 +60,7 @@ struct trouble {
     enum trouble_kind kind;
     int64_t times, after;
     double share;
+    bool streams;            /* of streams only */
     const char *retry_after; /* NULL: no such header */
     int64_t n_struck;
 };
