@@ -1,7 +1,7 @@
-/* mish(x) * gate and the root-mean-square norm in one visit of each row: it stays in the first-level
- * cache between the sum of squares and the scaling. tanh(log(1 + e)) is n / (n + 2) with
- * n = e (e + 2): one exponential where there were three functions. It has no branches, so that the
- * loop vectorises; rows are shared out among the threads. */
+/* mish(x) * gate and the root-mean-square norm in one visit of each row: it stays in the
+ * first-level cache between the sum of squares and the scaling. tanh(log(1 + e)) is n / (n + 2)
+ * with n = e (e + 2): one exponential where there were three functions. It has no branches, so that
+ * the loop vectorises; rows are shared out among the threads. */
 #include <math.h>
 
 #include "cuda_agent.h"
