@@ -23,7 +23,7 @@ struct conn {
     int fd;
     char *in; /* heap; what came and was not answered yet */
     size_t n_in, cap_in;
-    bool answering, wants_out, closing;
+    bool answering, wants_out, closing, reset;
     struct arena arena; /* of one answer */
     struct answer answer;
     size_t piece, sent;
@@ -39,10 +39,10 @@ struct server {
 
 /* ---- connections ---- */
 
-static void conn_close(struct server *s, struct conn *c, bool reset)
+static void conn_close(struct server *s, struct conn *c)
 {
     struct linger now = { .l_onoff = 1, .l_linger = 0 };
-    if (reset)
+    if (c->reset)
         (void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
     close(c->fd);
     s->conns[c->fd] = NULL;
@@ -217,10 +217,7 @@ static bool conn_write(struct server *s, struct conn *c, int64_t now)
     c->answering = false;
     c->answer = (struct answer){ 0 };
     arena_fini(&c->arena);
-    if (farewell == FAREWELL_RESET) {
-        conn_close(s, c, true);
-        return true;
-    }
+    c->reset = farewell == FAREWELL_RESET;
     return farewell == FAREWELL_KEEP;
 }
 
@@ -237,13 +234,10 @@ static void conn_move(struct server *s, int fd, uint32_t events)
         request_take(s, c);
         bool was = c->answering;
         alive = conn_write(s, c, clock_ms()) && !c->closing;
-        c = s->conns[fd];
-        if (c == NULL)
-            return;
         more = was && !c->answering && c->n_in > 0;
     }
     if (!alive)
-        conn_close(s, c, false);
+        conn_close(s, c);
 }
 
 static void accept_all(struct server *s)
@@ -395,7 +389,7 @@ int main(int argc, char **argv)
     enum err_code code = run(&a, &s, argc, argv, &err);
     for (size_t i = 0; i < s.cap_conns; i++)
         if (s.conns[i] != NULL)
-            conn_close(&s, s.conns[i], false);
+            conn_close(&s, s.conns[i]);
     for (size_t i = 0; i < s.stage.n_scripts; i++)
         script_fini(&s.stage.scripts[i]);
     free(s.conns);
