@@ -117,7 +117,7 @@ native() {
     counted "mutants, cpu" build/release-gcc/bin/mutants cpu "$python" tests/mutants --count 360 --honest 180 \
         --only layer_norm,matmul,conv1d,rms_norm_fp16
     counted "attacks, cpu, as in a container" tests/attacks/in_container.sh build/release-gcc/bin "$python"
-    counted "commands (bats)" counted_bats tests/cli/commands.bats
+    counted "commands (bats)" counted_bats tests/cli/commands.bats tests/cli/endpoint.bats
 }
 
 python=$(tools/python.sh) || { echo "0 passed, 1 failed"; exit 1; }

@@ -10,7 +10,7 @@ for f in cuda-agent ca-runner libca_device.so libca_torch.so; do
     install -m 755 "$1/$f" "$root/bin/"
     strip --strip-unneeded "$root/bin/$f"
     ldd "$1/$f" | awk '/not found/ {print "missing library:", $1 >"/dev/stderr"; exit 1} $2 == "=>" {print $3}' |
-        { grep -vE '/(libc|libm|libpthread|libdl|librt|ld-linux[^/]*)\.so' || true; } |
+        { grep -vE '/(libc|libm|libpthread|libdl|librt|libresolv|ld-linux[^/]*)\.so' || true; } |
         while read -r lib; do install -m 644 "$lib" "$root/bin/lib/"; done
 done
 git ls-files py include workdir examples skills docs | while read -r f; do

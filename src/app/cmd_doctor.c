@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "app/cmd.h"
+#include "app/doctor_endpoint.h"
 #include "app/python.h"
 #include "app/session.h"
 #include "build/build.h"
@@ -14,7 +15,10 @@
 #include "sys/file.h"
 #include "sys/proc.h"
 
-static bool json;
+static struct endpoint_options endpoint = ENDPOINT_DEFAULTS;
+static bool json, thorough;
+static int about;
+static const char *const abouts[] = { "auto", "machine", "endpoint", NULL };
 static struct str python;
 static int sandbox;
 
@@ -22,6 +26,10 @@ static const struct field fields[] = {
     FIELD_CHOICE("sandbox", &sandbox, session_sandboxes, "what must wall foreign code in"),
     FIELD_FLAG("json", &json, "print one JSON object instead of text"),
     FIELD_TEXT("python", &python, "python3 that imports torch"),
+    FIELD_CHOICE("about", &about, abouts,
+                 "auto: the endpoint where one is named, else the machine"),
+    ENDPOINT_ADDRESS_FIELDS(endpoint),
+    FIELD_FLAG("thorough", &thorough, "also whether the start of a long prompt is kept"),
 };
 
 struct report {
@@ -151,6 +159,18 @@ static void disk_row(struct report *r)
         "free some space, or set CUDA_AGENT_HOME to another disk", true);
 }
 
+static enum err_code of_endpoint(int *ret_status, struct err *err)
+{
+    struct doctor_endpoint d = { .options = &endpoint, .thorough = thorough, .json = json };
+    bool usable = false;
+    if (endpoint.url.len == 0)
+        return err_raise(err, ERR_USAGE, "--about endpoint: which? --endpoint http://HOST:PORT");
+    if (doctor_endpoint(&d, &usable, err) != OK)
+        return err->code;
+    *ret_status = usable ? 0 : 1;
+    return OK;
+}
+
 static enum err_code run(struct args args, int *ret_status, struct err *err)
 {
     own_arena a = { 0 };
@@ -158,6 +178,8 @@ static enum err_code run(struct args args, int *ret_status, struct err *err)
     struct report r = { .arena = &a, .rows = rows, .cpu_works = true };
     if (args.n != 0)
         return err_raise(err, ERR_USAGE, "wants no operand");
+    if (about == 2 || (about == 0 && endpoint.url.len > 0))
+        return of_endpoint(ret_status, err);
     gpu_row(&r);
     python_rows(&r);
     compiler_rows(&r);
@@ -178,7 +200,13 @@ const struct cmd cmd_doctor = {
     .name = "doctor",
     .operands = "",
     .summary = "what is here, and how to mend what is missing",
-    .details = "Exit status 0 when the cpu target can work, 1 when it cannot.",
+    .details =
+        "Exit status 0 when the cpu target can work, 1 when it cannot.\n\n"
+        "With --endpoint it asks a model's server instead: nine or so short requests. What is\n"
+        "found is kept for later runs. Exit status 0 when an agent can work with it, else 1.\n\n"
+        "example: cuda-agent doctor --endpoint http://127.0.0.1:8000\n"
+        "         cuda-agent doctor --endpoint https://HOST --model NAME --key-env MY_KEY "
+        "--thorough",
     .fields = fields,
     .n_fields = COUNT(fields),
     .run = run,

@@ -43,6 +43,7 @@ static struct slot *block_start(struct assembly *as, const json_t *block)
             assembly_add(as, &s->text, wire_text(block, "text"));
     } else if (str_eq(type, S("thinking"))) {
         s = slot_open(as, CHAT_THINKING);
+        as->reasoning_key = "thinking";
         if (s != NULL) {
             assembly_add(as, &s->text, wire_text(block, "thinking"));
             assembly_add(as, &s->seal, wire_text(block, "signature"));
@@ -153,5 +154,7 @@ void anthropic_object(struct assembly *as, struct str event, const json_t *o)
         message_delta(as, o);
     } else if (str_eq(type, S("message_stop"))) {
         as->done = true;
-    } /* ping, content_block_stop and what is not known yet say nothing that is needed */
+    } else if (str_eq(type, S("ping"))) {
+        as->n_pings++;
+    } /* content_block_stop and what is not known yet say nothing that is needed */
 }

@@ -180,6 +180,7 @@ static void think_split(struct assembly *as, struct str text, struct reply *r)
     if (!tagged && at == body.len)
         return;
     as->notes |= NOTE_THINK_TAGS;
+    as->reasoning_key = "<think>";
     r->reasoning = str_trim((struct str){ body.ptr, at });
     r->text = at < body.len ? str_trim(str_drop(body, at + 8)) : (struct str){ "", 0 };
 }
@@ -318,6 +319,8 @@ void assembly_finish(struct assembly *as, struct reply *ret)
     r.model = as->model;
     r.stop_text = as->stop_text;
     r.fault = as->fault;
+    r.reasoning_key = as->reasoning_key;
+    r.n_keep_alive = as->sse.n_comments + as->n_pings;
     usage_finish(as, &r);
     notes_finish(as, &r);
     *ret = r;

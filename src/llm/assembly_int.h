@@ -36,6 +36,8 @@ struct assembly {
     bool has_usage, has_choice;
     int64_t choice; /* the index of the choice that is ours */
     struct str stop_text, model;
+    const char *reasoning_key; /* static */
+    size_t n_pings;
     struct buf text, reasoning, refusal; /* OpenAI; a refusal of either */
     struct buf details;                  /* OpenAI: elements of reasoning_details, with commas */
     struct slot *slots;                  /* calls (OpenAI), blocks (Anthropic) */

@@ -161,6 +161,7 @@ static void reasoning_take(struct assembly *as, const json_t *delta)
             as->notes |= NOTE_TWIN_REASONING;
         else
             assembly_add(as, &as->reasoning, s);
+        as->reasoning_key = keys[i];
         taken = true;
     }
     json_array_foreach(details, k, one)

@@ -87,6 +87,7 @@ enum err_code llm_start(struct llm *l, const struct llm_ask *ask, struct llm_cal
     c->loop = l;
     c->endpoint = ask->endpoint;
     c->ask = *ask;
+    c->unstreamed = ask->whole;
     c->started_ms = c->ready_ms = clock_ms();
     c->changes = (struct buf){ .arena = &c->arena, .max = CHANGES_BYTES };
     c->outcome.first_byte_ms = -1;

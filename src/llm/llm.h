@@ -69,13 +69,15 @@ enum err_code llm_endpoint_add(struct llm *l, const struct llm_spec *spec,
 /* The record as it stands, the ladder's steps included: to be kept between runs. */
 struct compat llm_endpoint_compat(const struct llm_endpoint *e);
 
-/* Either `chat` with `sampling`, or `generate`. All of it must outlive the call. */
+/* Either `chat` with `sampling`, or `generate`, or `path`. All of it must outlive the call. */
 struct llm_ask {
     struct llm_endpoint *endpoint;
     const struct chat *chat;
     const struct chat_sampling *sampling;
     const struct generate *generate;
-    uint64_t tag; /* the caller's own */
+    const char *path; /* what GET has behind the address: "/v1/models" */
+    bool whole;       /* a chat without a stream, whatever the endpoint takes */
+    uint64_t tag;     /* the caller's own */
 };
 
 MUST_USE
@@ -104,6 +106,9 @@ struct llm_outcome {
     struct fault fault;         /* FAULT_NONE: the answer stands */
     struct reply reply;         /* of a chat */
     struct generated generated; /* of tokens */
+    struct str body;            /* of a GET, when it is good */
+    int64_t n_window;           /* tokens, where an error on the way told them; 0: none did */
+    bool reused;                /* the last try went over a connection that was there */
     int n_tries;
     int64_t wall_ms;       /* from llm_start to the end, waits included */
     int64_t first_byte_ms; /* of the last try, from its request; -1: none came */

@@ -136,6 +136,7 @@ static enum err_code urls_make(struct llm_endpoint *e, struct err *err)
         base.len--;
     if (str_ends(base, S("/v1")))
         base.len -= 3;
+    e->root = str_z(&e->arena, base);
     e->chat_url =
         arena_fmt(&e->arena, "%.*s%s", STR_FMT(base),
                   e->spec.dialect == DIALECT_ANTHROPIC ? "/v1/messages" : "/v1/chat/completions");

@@ -11,7 +11,7 @@ struct llm_endpoint {
     struct llm_endpoint *next;
     struct arena arena;
     struct llm_spec spec; /* its texts are in the arena, its times are set */
-    const char *chat_url, *generate_url;
+    const char *root, *chat_url, *generate_url;
     char *key; /* heap, wiped; NULL: none */
     struct curl_slist *headers;
     struct compat compat;

@@ -110,6 +110,8 @@ static enum err_code request_make(struct llm_call *c, struct err *err)
 {
     const struct llm_endpoint *e = c->endpoint;
     own_json j = NULL;
+    if (c->ask.path != NULL)
+        return OK;
     if (c->ask.generate != NULL) {
         j = generate_write(e->spec.generate_api, e->spec.model, c->ask.generate);
         c->prompt_tokens = c->ask.generate->n_prompt;
@@ -136,15 +138,25 @@ static enum err_code request_make(struct llm_call *c, struct err *err)
     return OK;
 }
 
+static const char *url_of(struct llm_call *c)
+{
+    const struct llm_endpoint *e = c->endpoint;
+    if (c->ask.path != NULL)
+        return arena_fmt(&c->try_arena, "%s%s", e->root, c->ask.path);
+    return c->ask.generate ? e->generate_url : e->chat_url;
+}
+
 static bool options_set(struct llm_call *c)
 {
     const struct llm_endpoint *e = c->endpoint;
     CURL *h = c->easy;
-    const char *url = c->ask.generate ? e->generate_url : e->chat_url;
-    bool ok = curl_easy_setopt(h, CURLOPT_URL, url) == CURLE_OK;
-    ok = curl_easy_setopt(h, CURLOPT_POSTFIELDS, c->request) == CURLE_OK && ok;
-    ok = curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->request_len) == CURLE_OK &&
-         ok;
+    bool ok = curl_easy_setopt(h, CURLOPT_URL, url_of(c)) == CURLE_OK;
+    if (c->request != NULL) {
+        ok = curl_easy_setopt(h, CURLOPT_POSTFIELDS, c->request) == CURLE_OK && ok;
+        ok = curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->request_len) ==
+                 CURLE_OK &&
+             ok;
+    }
     ok = curl_easy_setopt(h, CURLOPT_HTTPHEADER, e->headers) == CURLE_OK && ok;
     ok = curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK && ok;
     ok = curl_easy_setopt(h, CURLOPT_WRITEDATA, c) == CURLE_OK && ok;
@@ -170,7 +182,7 @@ static bool options_set(struct llm_call *c)
 enum err_code try_begin(struct llm_call *c, struct err *err)
 {
     try_drop(c);
-    bool tokens = c->ask.generate != NULL;
+    bool tokens = c->ask.generate != NULL || c->ask.path != NULL;
     c->compat = c->endpoint->compat;
     c->body = (struct buf){ .arena = &c->try_arena,
                             .max = tokens ? c->endpoint->spec.answer_max : ERROR_BODY_MAX };
@@ -211,7 +223,9 @@ static int64_t first_byte_ms(const struct llm_call *c)
     int64_t ms = t->first_byte_ms + PROMPT_TOKEN_MS * (int64_t)c->prompt_tokens;
     int doublings =
         c->outcome.n_tries - 1 < ESCALATIONS_MAX ? c->outcome.n_tries - 1 : ESCALATIONS_MAX;
-    int64_t asked = c->ask.generate ? c->ask.generate->max_tokens : c->ask.sampling->max_tokens;
+    int64_t asked = c->ask.generate   ? c->ask.generate->max_tokens
+                    : c->ask.sampling ? c->ask.sampling->max_tokens
+                                      : 0;
     if (!c->asked_stream && asked > 0 && asked < INT32_MAX)
         ms += t->token_ms * asked;
     return ms << (doublings > 0 ? doublings : 0);
@@ -309,7 +323,8 @@ static void chat_end(struct llm_call *c, CURLcode code, const char *late)
                               curl_easy_strerror(code));
 }
 
-static void tokens_end(struct llm_call *c, CURLcode code, const char *late)
+/* Tokens, or the body of a GET. */
+static void body_end(struct llm_call *c, CURLcode code, const char *late)
 {
     struct llm_outcome *o = &c->outcome;
     struct err err = { 0 };
@@ -322,6 +337,8 @@ static void tokens_end(struct llm_call *c, CURLcode code, const char *late)
             fault_ours(&c->try_arena, FAULT_LIMIT, "an answer of more than %zu bytes", c->body.max);
     } else if (code != CURLE_OK) {
         o->fault = fault_of_curl(c, code);
+    } else if (c->ask.path != NULL) {
+        o->body = body;
     } else if (generate_read(&c->try_arena, c->endpoint->spec.generate_api, c->ask.generate, body,
                              &o->generated, &err) != OK) {
         own_json j = wire_json(body, &mended);
@@ -334,16 +351,22 @@ static void tokens_end(struct llm_call *c, CURLcode code, const char *late)
 void try_end(struct llm_call *c, CURLcode code, const char *late)
 {
     struct llm_outcome *o = &c->outcome;
+    long connects = 1;
     o->fault = (struct fault){ 0 };
     o->reply = (struct reply){ .end = REPLY_FAILED };
     o->generated = (struct generated){ 0 };
+    o->body = (struct str){ 0 };
+    o->reused = curl_easy_getinfo(c->easy, CURLINFO_NUM_CONNECTS, &connects) == CURLE_OK &&
+                connects == 0 && c->status > 0;
     o->first_byte_ms = c->first_ms > 0 ? c->first_ms - c->sent_ms : -1;
     if (c->status >= 300)
         o->fault = fault_of_status(c);
     else if (c->ask.chat != NULL)
         chat_end(c, code, late);
     else
-        tokens_end(c, code, late);
+        body_end(c, code, late);
+    if (o->fault.n_window > 0)
+        o->n_window = o->fault.n_window;
     if (o->fault.kind == FAULT_AUTH)
         auth_explain(c);
     o->fault.message = endpoint_scrub(c->endpoint, &c->try_arena, o->fault.message);

@@ -109,6 +109,8 @@ struct reply {
     struct reply_usage usage;
     struct reply_tokens tokens;
     struct str model, stop_text; /* as the server says */
+    const char *reasoning_key;   /* where reasoning stood: "reasoning", "<think>" ...; NULL */
+    size_t n_keep_alive;         /* comments and pings that came */
     struct fault fault;          /* REPLY_FAILED and REPLY_CUT */
 };
 
