@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "agent/export.h"
-#include "llm/wire.h"
 
 #define VALUE 4 /* bytes of an id, and of a log-probability */
 
@@ -29,15 +28,15 @@ enum err_code export_tokens_at(const json_t *response, struct str file, struct e
                                struct err *err)
 {
     const json_t *j = json_object_get(response, "tokens");
-    int64_t offset, prompt, output;
+    int64_t offset = trace_int(j, "offset", -1), prompt = trace_int(j, "prompt", -1);
+    int64_t output = trace_int(j, "output", -1);
     *ret = (struct export_tokens){ 0 };
     if (!json_is_object(j))
         return OK;
-    if (!wire_count(j, "offset", &offset) || !wire_count(j, "prompt", &prompt) ||
-        !wire_count(j, "output", &output))
+    if (offset < 0 || prompt < 0 || output < 0)
         return err_raise(err, ERR_FORMAT, "event %lld: tokens are not {offset, prompt, output}",
                          (long long)trace_int(response, "seq", -1));
-    int64_t end = offset + (prompt + 2 * output) * VALUE; /* each below 2^53 */
+    int64_t end = offset + (prompt + 2 * output) * VALUE; /* each at most TRACE_INT_MAX */
     if (end > (int64_t)file.len) {
         err_raise(err, ERR_FORMAT, "event %lld: its tokens end at byte %lld, the file at %zu",
                   (long long)trace_int(response, "seq", -1), (long long)end, file.len);

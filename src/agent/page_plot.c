@@ -91,8 +91,8 @@ static void time_axis(const struct page *p, const struct scale *s)
 
 static void turn_axis(const struct page *p, const struct scale *s, double y)
 {
-    int64_t span = s->last - s->first, step = span / 8 > 0 ? span / 8 : 1;
-    for (int64_t n = s->first, k = 0; k < 10 && n <= s->last; n += step, k++)
+    int64_t step = (s->last - s->first) / 10 + 1;
+    for (int64_t n = s->first; n <= s->last; n += step)
         buf_addf(p->b, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%lld</text>", x_of(s, n),
                  y, (long long)n);
 }

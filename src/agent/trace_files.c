@@ -92,8 +92,6 @@ static enum err_code file_put(const struct trace *t, const json_t *f, const char
     own_arena tmp = { 0 };
     struct str path = trace_text(f, "path"), text;
     int64_t mode = trace_int(f, "mode", 0644);
-    if (!path_is_below(path))
-        return err_raise(err, ERR_FORMAT, "file '%.*s' would lie outside", STR_FMT(path));
     if (trace_object(t, &tmp, trace_text(f, "hash"), &text, err) != OK)
         return err_within(err, "file '%.*s'", STR_FMT(path));
     const char *whole = path_join(&tmp, dir, str_z(&tmp, path));
@@ -107,9 +105,14 @@ enum err_code trace_restore(const struct trace *t, const json_t *tree, const cha
                             size_t *ret_n, struct err *err)
 {
     const json_t *files = json_object_get(tree, "files");
+    size_t n = json_array_size(files);
+    for (size_t i = 0; i < n; i++) {
+        struct str path = trace_text(json_array_get(files, i), "path");
+        if (!path_is_below(path))
+            return err_raise(err, ERR_FORMAT, "file '%.*s' would lie outside", STR_FMT(path));
+    }
     if (folder_fresh(dir, err) != OK)
         return err->code;
-    size_t n = json_array_size(files);
     for (size_t i = 0; i < n; i++)
         if (file_put(t, json_array_get(files, i), dir, err) != OK)
             return err_within(err, "restore to '%s'", dir);
