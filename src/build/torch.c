@@ -53,18 +53,24 @@ enum err_code torch_identity(struct arena *a, char ret[HASH_HEX], struct err *er
     return OK;
 }
 
-enum err_code torch_lay(struct arena *a, const struct candidate *c, const char *src,
-                        struct err *err)
+static enum err_code frozen_lay(struct arena *a, const char *src, struct err *err)
 {
-    if (dir_make(path_join(a, src, "kernels"), 0755, err) != OK ||
-        file_write(path_join(a, src, "model.S"), str_from(embedded), 0644, err) != OK)
-        return err->code;
     for (size_t i = 0; i < COUNT(frozen_names); i++) {
         struct str text;
         if (frozen(a, frozen_names[i], &text, err) != OK ||
             file_write(path_join(a, src, frozen_names[i]), text, 0644, err) != OK)
             return err->code;
     }
+    return OK;
+}
+
+enum err_code torch_lay(struct arena *a, const struct candidate *c, const char *src,
+                        struct err *err)
+{
+    if (dir_make(path_join(a, src, "kernels"), 0755, err) != OK ||
+        file_write(path_join(a, src, "model.S"), str_from(embedded), 0644, err) != OK ||
+        frozen_lay(a, src, err) != OK)
+        return err->code;
     for (size_t i = 0; i < c->n_files; i++) {
         const struct source_file *f = &c->file[i];
         /* No compiler sees it, or it would belong to every object's key: the linker adds it. */
@@ -219,6 +225,7 @@ static enum err_code pch_lay(struct arena *a, const struct build_request *req, c
 /* ---- files to objects ---- */
 
 struct unit {
+    const char *dir;  /* its src/ and pch/ are the box's */
     const char *name; /* below /ca/src */
     const char *pch;  /* its set of headers, or NULL */
     struct argv v;
@@ -240,7 +247,8 @@ struct work {
     _Atomic size_t next;
 };
 
-/* Any source may include another: all of kernels/ counts. model_new.py is not there yet. */
+/* Any source may include another: all of kernels/ counts (c == NULL: none is in reach).
+ * model_new.py is not there yet. */
 static enum err_code sources_hash(struct arena *a, const struct candidate *c, struct str text,
                                   char ret[HASH_HEX], struct err *err)
 {
@@ -251,7 +259,7 @@ static enum err_code sources_hash(struct arena *a, const struct candidate *c, st
         return err->code;
     part[n++] = str_from(identity);
     part[n++] = text;
-    for (size_t i = 0; i < c->n_files; i++)
+    for (size_t i = 0; c != NULL && i < c->n_files; i++)
         if (strcmp(c->file[i].name, MODEL_NEW) != 0) {
             part[n++] = str_from(c->file[i].name);
             part[n++] = c->file[i].text;
@@ -260,28 +268,30 @@ static enum err_code sources_hash(struct arena *a, const struct candidate *c, st
     return OK;
 }
 
-static enum err_code unit_add(struct arena *a, struct work *w, const char *name, struct str text,
-                              struct err *err)
+static enum err_code unit_add(struct arena *a, struct work *w, const char *dir, const char *name,
+                              struct str text, struct err *err)
 {
     const struct build_request *req = w->req;
     struct unit *u = &w->unit[w->n++];
     const char *home = NULL;
+    bool alone = dir != w->dir;
     if (home_dir(a, &home, err) != OK)
         return err->code;
     struct str n = str_from(name);
+    u->dir = dir;
     u->name = name;
     if (str_ends(n, S(".cu"))) {
         cu_args(a, req, &u->v);
     } else if (str_ends(n, S(".cpp"))) {
         cpp_args(a, req, &u->v);
-        u->pch = headers_for(a, req->candidate->target, text);
+        u->pch = alone ? NULL : headers_for(a, req->candidate->target, text);
     } else {
         c_args(req, &u->v);
     }
     arg(&u->v, "-I/ca/src");
     arg(&u->v, "-I/ca/src/kernels");
     char sources[HASH_HEX];
-    if (sources_hash(a, req->candidate, text, sources, err) != OK ||
+    if (sources_hash(a, alone ? NULL : req->candidate, text, sources, err) != OK ||
         key_of(a, req, &u->v, str_from(sources), u->key, err) != OK)
         return err->code;
     u->cached = arena_fmt(a, "%s/build/%.2s/%s.o", home, u->key, u->key);
@@ -302,7 +312,7 @@ static enum err_code unit_compile(struct work *w, struct unit *u, struct err *er
     arg(&u->v, "-o");
     arg(&u->v, "/ca/out/unit.o");
     if (dir_make(out, dir_mode(), err) != OK ||
-        build_boxed(&u->arena, w->req, w->dir, out, &u->v, w->until - clock_ms(), &u->out, err) !=
+        build_boxed(&u->arena, w->req, u->dir, out, &u->v, w->until - clock_ms(), &u->out, err) !=
             OK)
         return err->code;
     if (u->out.result.end != BOX_EXITED || u->out.result.status != 0)
@@ -343,16 +353,30 @@ static void compile_all(struct work *w)
         pthread_join(thread[--n], NULL);
 }
 
+/* A folder without kernels/: what binding.cpp becomes is then the same for all candidates. */
+static enum err_code frozen_alone(struct arena *a, const char *dir, const char **ret,
+                                  struct err *err)
+{
+    const char *alone = path_join(a, dir, "frozen"), *src = path_join(a, alone, "src");
+    if (dir_make(alone, dir_mode(), err) != OK || dir_make(src, 0755, err) != OK ||
+        frozen_lay(a, src, err) != OK)
+        return err->code;
+    *ret = alone;
+    return OK;
+}
+
 static enum err_code units_find(struct arena *a, struct work *w, struct err *err)
 {
     const struct candidate *c = w->req->candidate;
+    const char *alone = NULL;
     struct str text;
-    if (frozen(a, "binding.cpp", &text, err) != OK ||
-        unit_add(a, w, "binding.cpp", text, err) != OK)
+    if (frozen_alone(a, w->dir, &alone, err) != OK || frozen(a, "binding.cpp", &text, err) != OK ||
+        unit_add(a, w, alone, "binding.cpp", text, err) != OK)
         return err->code;
     for (size_t i = 0; i < c->n_files; i++)
         if (build_is_source(c->file[i].name) &&
-            unit_add(a, w, arena_fmt(a, "kernels/%s", c->file[i].name), c->file[i].text, err) != OK)
+            unit_add(a, w, w->dir, arena_fmt(a, "kernels/%s", c->file[i].name), c->file[i].text,
+                     err) != OK)
             return err->code;
     return OK;
 }

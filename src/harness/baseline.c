@@ -173,7 +173,7 @@ enum err_code baseline_all(struct exam *x, struct err *err)
         if (a->known)
             continue;
         exam_say(x, "measuring %s", a->shown);
-        if (measure(x, a, err) != OK)
+        if (exam_calibrate(x, err) != OK || measure(x, a, err) != OK)
             return err_within(err, "measure %s", a->shown);
     }
     if (x->arm[0].time.windows == 0)

@@ -423,10 +423,19 @@ static enum err_code open_steps(struct exam *x, struct err *err)
         return err->code;
     if (x->cfg.store != NULL && store_task_put(x->cfg.store, &x->task, err) != OK)
         return err->code;
+    exam_unlock(x);
+    return OK;
+}
+
+enum err_code exam_calibrate(struct exam *x, struct err *err)
+{
+    if (x->calibrated)
+        return OK;
     if (exam_lock(x, HOLD_ALONE, err) != OK)
         return err->code;
     enum err_code code = window_calibrate(x, err);
     exam_unlock(x);
+    x->calibrated = code == OK;
     return code;
 }
 
@@ -467,6 +476,7 @@ static void drop_session(struct exam *x)
     x->plan_fd = -1;
     worker_close(x->worker);
     x->worker = NULL;
+    x->calibrated = false;
     for (int i = 0; i < PYTORCH_ARMS; i++)
         x->arm[i].prepared = false;
     json_decref(x->hello);

@@ -58,6 +58,7 @@ struct grade_options {
     enum grade_step until; /* the last step to do */
     bool quick;            /* timing: no interleaved second look (for tuners) */
     double seconds;        /* bound for the timing step; 0: default */
+    int64_t first_ms;      /* what a call has beside its multiple of eager's time; 0: default */
     bool kernels;          /* cuda: sums of kernel times, too (the published workdir's clock) */
 };
 

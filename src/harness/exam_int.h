@@ -61,7 +61,7 @@ struct exam {
     double floor_flops, floor_us;
     int64_t out_bytes;
     struct pytorch_arm arm[PYTORCH_ARMS];
-    bool baselines_known;
+    bool baselines_known, calibrated;
     bool bound; /* cpu: threads have a core each */
     int lock_fd;
     const char *noop_so, *spin_so, *torch_so;
@@ -82,6 +82,10 @@ enum exam_hold { HOLD_TOGETHER, HOLD_ALONE };
 MUST_USE
 enum err_code exam_lock(struct exam *x, enum exam_hold hold, struct err *err);
 void exam_unlock(struct exam *x);
+/* What an empty window costs, measured before the first that counts, while no candidate lives: who
+ * only verifies need not have the device alone. */
+MUST_USE
+enum err_code exam_calibrate(struct exam *x, struct err *err);
 MUST_USE
 enum err_code exam_torch_spin(struct exam *x, struct err *err); /* fills torch_so */
 
@@ -147,14 +151,15 @@ bool reply_failed(const struct runner_reply *r);
 
 /* ---- verify.c ---- */
 struct verify_result {
+    int64_t first_ms; /* see struct grade_options */
     bool pass;
     enum step step; /* where the runner failed, when it did */
     struct runner_reply reply;
     bool inputs_changed;
 };
 MUST_USE
-enum err_code verify_candidate(struct exam *x, struct runner *r, struct verdict *v,
-                               struct verify_result *ret, struct err *err);
+enum err_code verify_candidate(struct exam *x, struct runner *r, const struct grade_options *opt,
+                               struct verdict *v, struct verify_result *ret, struct err *err);
 
 /* ---- baseline.c ---- */
 MUST_USE

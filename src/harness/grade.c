@@ -222,8 +222,9 @@ static enum err_code health(struct exam *x, struct verdict *v, struct err *err)
 }
 
 /* Load, set up and verify beside others that do the same. *ret_pass: there is something to time. */
-static enum err_code check(struct exam *x, const char *so, struct runner **r, struct verdict *v,
-                           bool *ret_pass, struct err *err)
+static enum err_code check(struct exam *x, const char *so, struct runner **r,
+                           const struct grade_options *opt, struct verdict *v, bool *ret_pass,
+                           struct err *err)
 {
     struct verify_result res = { 0 };
     struct runner_reply reply;
@@ -235,7 +236,7 @@ static enum err_code check(struct exam *x, const char *so, struct runner **r, st
     if (reply_failed(&reply))
         return judge_failure(x, r, v, step, &reply, err);
     t0 = clock_ms();
-    if (verify_candidate(x, *r, v, &res, err) != OK)
+    if (verify_candidate(x, *r, opt, v, &res, err) != OK)
         return err_within(err, "verify");
     v->cost_check_ms = clock_ms() - t0;
     if (reply_failed(&res.reply))
@@ -253,7 +254,7 @@ static enum err_code check_and_time(struct exam *x, struct program p, struct run
     bool pass = false;
     if (exam_lock(x, HOLD_TOGETHER, err) != OK)
         return err->code;
-    enum err_code code = check(x, p.so_path, r, v, &pass, err);
+    enum err_code code = check(x, p.so_path, r, opt, v, &pass, err);
     exam_unlock(x);
     if (code != OK || !pass || opt->until == GRADE_VERIFY)
         return code;
@@ -349,8 +350,10 @@ static enum err_code grade_fairly(struct exam *x, struct program p, const struct
 static enum err_code calibrate(struct exam *x, const struct candidate *c,
                                const struct grade_options *opt, struct err *err)
 {
-    if (c->contract != CONTRACT_TORCH || opt->until != GRADE_TIME)
+    if (opt->until != GRADE_TIME)
         return OK;
+    if (exam_calibrate(x, err) != OK || c->contract != CONTRACT_TORCH)
+        return err->code;
     if (exam_lock(x, HOLD_ALONE, err) != OK)
         return err->code;
     enum err_code code = window_calibrate_torch(x, err);
@@ -419,7 +422,8 @@ enum err_code exam_rehearse(struct exam *x, const struct rehearsal *played,
     struct verify_result res = { 0 };
     fill_static(x, &nobody, ret);
     ret->status = VERDICT_PASS;
-    if (baseline_all(x, err) != OK || exam_lock(x, HOLD_ALONE, err) != OK)
+    if (exam_calibrate(x, err) != OK || baseline_all(x, err) != OK ||
+        exam_lock(x, HOLD_ALONE, err) != OK)
         return err->code;
     enum err_code code = timing_candidate(
         x, &(struct timed){ { NULL, CONTRACT_NATIVE }, NULL, played }, opt, ret, &res, err);

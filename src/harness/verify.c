@@ -125,7 +125,7 @@ static enum err_code call_once(struct exam *x, struct runner *run, int set, stru
 {
     struct ca_msg go = { .op = CA_OP_GO, .a = 1, .set = { (uint16_t)set } };
     r->step = STEP_GO;
-    return runner_say(run, &go, -1, FIRST_MS + go_limit_ms(x, 1), &r->reply, err);
+    return runner_say(run, &go, -1, r->first_ms + go_limit_ms(x, 1), &r->reply, err);
 }
 
 /* The comparison finds the runner stopped: what it did not write before its answer counts as not
@@ -163,11 +163,12 @@ static enum err_code one_draw(struct exam *x, struct runner *run, int i, struct 
     return judged(x, run, set, false, v, r, err);
 }
 
-enum err_code verify_candidate(struct exam *x, struct runner *run, struct verdict *v,
-                               struct verify_result *ret, struct err *err)
+enum err_code verify_candidate(struct exam *x, struct runner *run, const struct grade_options *opt,
+                               struct verdict *v, struct verify_result *ret, struct err *err)
 {
     int draws = x->n_families > DRAWS_MIN ? x->n_families : DRAWS_MIN;
-    *ret = (struct verify_result){ .pass = true };
+    *ret = (struct verify_result){ .first_ms = opt->first_ms > 0 ? opt->first_ms : FIRST_MS,
+                                   .pass = true };
     v->precision = PREC_FP32;
     for (int i = 0; i < draws && ret->pass; i++) {
         err->code = OK;

@@ -38,7 +38,7 @@ static bool grade(struct exam *x, const struct row *r, enum grade_step until, FI
     if (v == NULL)
         exit(2);
     int64_t t0 = clock_ms();
-    struct grade_options opt = { .until = until, .seconds = 3 };
+    struct grade_options opt = { .until = until, .seconds = 3, .first_ms = row_first_ms(r) };
     if (exam_grade(x, &r->c, &opt, v, &err) != OK) {
         printf("FAIL %-32s error: %s\n", r->name, err.text);
     } else {

@@ -213,7 +213,7 @@ static void one(struct endure *e)
     const struct row *r = choose(e);
     struct err err = { 0 };
     struct verdict *v = calloc(1, sizeof *v);
-    struct grade_options opt = { .until = GRADE_VERIFY, .seconds = 3 };
+    struct grade_options opt = { .until = GRADE_VERIFY, .seconds = 3, .first_ms = row_first_ms(r) };
     pthread_t killer;
     bool kills = e->done % KILL_EVERY == KILL_EVERY - 1;
     int wait_ms = (int)draw(e, KILL_WITHIN_MS);

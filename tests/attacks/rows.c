@@ -15,6 +15,11 @@ bool row_wanted(const struct row *r, const char *status)
     return false;
 }
 
+int64_t row_first_ms(const struct row *r)
+{
+    return str_eq(r->wanted, S("timeout")) ? 500 : 0;
+}
+
 /* The two lines that say what it is. */
 static enum err_code head_read(const char *name, struct str text, const char *comment,
                                struct row *r, struct err *err)

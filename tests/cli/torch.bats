@@ -116,11 +116,11 @@ END
 
 @test "a source that another includes is part of both" {
     scale
-    echo 'static const float more = 0;' >w/kernels/more.cpp
-    sed -i 's/^static torch::Tensor scale/#include "more.cpp"\n&/; s/\[i % w.numel()\];/[i % w.numel()] + more;/' w/kernels/scale_binding.cpp
+    echo 'static const float more = 0;' >w/kernels/more.c
+    sed -i 's/^static torch::Tensor scale/#include "more.c"\n&/; s/\[i % w.numel()\];/[i % w.numel()] + more;/' w/kernels/scale_binding.cpp
     run "$agent" verify w --target cpu
     is 0 "pass"
-    echo 'static const float more = 9;' >w/kernels/more.cpp
+    echo 'static const float more = 9;' >w/kernels/more.c
     run "$agent" verify w --target cpu
     is 1 "wrong: out.a is wrong"
 }

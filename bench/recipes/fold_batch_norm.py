@@ -1,0 +1,20 @@
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, inside, outside):
+        super().__init__()
+        self.linear = nn.Linear(inside, outside)
+        self.norm = nn.BatchNorm1d(outside)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.linear(x)))
+
+
+def get_inputs():
+    return [torch.randn(8192, 2048)]
+
+
+def get_init_inputs():
+    return [2048, 2048]
