@@ -4,7 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 seconds=$1 keep=${2:-}
-names=(signature sse assembly repair graph imports plan frames messages tensors tool_args events)
+names=(signature sse assembly repair graph imports plan frames messages tensors tool_args events trace)
 targets=("${names[@]/#/fuzz_}")
 cmake --preset fuzz >/dev/null && cmake --build build/fuzz -j2 --target "${targets[@]}" >build/fuzz.log 2>&1 ||
     { tail -n 20 build/fuzz.log; echo "0 passed, 1 failed"; exit 1; }

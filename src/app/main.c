@@ -16,11 +16,11 @@
 #include "sys/stop.h"
 
 extern const struct cmd cmd_grade, cmd_compile, cmd_verify, cmd_profile, cmd_workdir, cmd_task,
-    cmd_doctor, cmd_config, cmd_help, cmd_optimize;
+    cmd_doctor, cmd_config, cmd_help, cmd_optimize, cmd_replay;
 
-const struct cmd *const cmds[] = { &cmd_optimize, &cmd_grade,   &cmd_compile, &cmd_verify,
-                                   &cmd_profile,  &cmd_workdir, &cmd_task,    &cmd_doctor,
-                                   &cmd_config,   &cmd_help,    NULL };
+const struct cmd *const cmds[] = { &cmd_optimize, &cmd_replay,  &cmd_grade,   &cmd_compile,
+                                   &cmd_verify,   &cmd_profile, &cmd_workdir, &cmd_task,
+                                   &cmd_doctor,   &cmd_config,  &cmd_help,    NULL };
 
 static const struct cmd *cmd_find(struct str name)
 {

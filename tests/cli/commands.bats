@@ -5,8 +5,8 @@ load person
 
 @test "--help lists every command" {
     run "$agent" --help
-    is 0 optimize grade compile verify profile workdir "task " doctor config "Exit status"
-    for command in optimize grade compile verify profile workdir task doctor config help; do
+    is 0 optimize replay grade compile verify profile workdir "task " doctor config "Exit status"
+    for command in optimize replay grade compile verify profile workdir task doctor config help; do
         run "$agent" "$command" --help
         is 0 "usage: cuda-agent $command"
     done

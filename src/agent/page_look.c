@@ -1,0 +1,61 @@
+/* The page's style and script. Light and dark, wide and narrow, mouse and keys. */
+#include "agent/page.h"
+
+const char page_style[] =
+    ":root{color-scheme:light dark;--bg:#fdfdfc;--fg:#1d1f21;--dim:#6b7075;--line:#d9dadb;"
+    "--box:#f3f4f3;--good:#176f3d;--bad:#b3261e;--mark:#2454a6;--warn:#8a5a00;--add:#dff3e4;"
+    "--cut:#fbe3e1}"
+    "@media(prefers-color-scheme:dark){:root{--bg:#16181a;--fg:#dfe1e3;--dim:#979ca1;"
+    "--line:#34383c;--box:#1f2225;--good:#6ccb8d;--bad:#f28b82;--mark:#8ab4f8;--warn:#e0b15c;"
+    "--add:#173a25;--cut:#48201d}}"
+    "*{box-sizing:border-box}"
+    "body{margin:0 auto;max-width:68rem;padding:1rem;background:var(--bg);color:var(--fg);"
+    "font:15px/1.45 system-ui,sans-serif}"
+    "h1{font-size:1.35rem;margin:0 0 .4rem;overflow-wrap:anywhere}"
+    "dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.5rem;"
+    "margin:.6rem 0}"
+    "dl div{background:var(--box);border-radius:6px;padding:.35rem .6rem;overflow-wrap:anywhere}"
+    "dt{color:var(--dim);font-size:.78rem}dd{margin:0;font-variant-numeric:tabular-nums}"
+    "figure{margin:1rem 0}figcaption{color:var(--dim);font-size:.85rem}"
+    "svg{width:100%;height:auto;display:block;font:11px system-ui,sans-serif}"
+    "svg text{fill:var(--dim)}.axis{stroke:var(--line);fill:none}"
+    ".base{stroke:var(--warn);stroke-dasharray:5 4;fill:none}"
+    ".bestline{stroke:var(--good);stroke-width:2;fill:none}.dot{fill:var(--mark)}"
+    ".dotbest{fill:var(--good)}.fail{stroke:var(--bad);stroke-width:2;fill:none}"
+    ".bar{fill:var(--mark);opacity:.75}.cut{stroke:var(--warn);stroke-dasharray:2 3}"
+    ".hint{color:var(--dim);font-size:.82rem}kbd{border:1px solid var(--line);"
+    "border-radius:4px;padding:0 .3em}"
+    "details{border-left:3px solid var(--line);margin:.3rem 0;padding-left:.6rem}"
+    "details.turn{border:1px solid var(--line);border-radius:6px;padding:0 .6rem}"
+    "details.best{border-color:var(--good)}details.bad{border-color:var(--bad)}"
+    "summary{cursor:pointer;padding:.3rem 0;overflow-wrap:anywhere}"
+    "summary:focus-visible{outline:2px solid var(--mark)}"
+    "summary b{font-variant-numeric:tabular-nums}.dim{color:var(--dim)}"
+    ".good{color:var(--good)}.badtext{color:var(--bad)}.warn{color:var(--warn)}"
+    "pre{background:var(--box);border-radius:6px;padding:.5rem;margin:.2rem 0 .5rem;"
+    "white-space:pre-wrap;overflow-wrap:anywhere;font:12.5px/1.4 ui-monospace,monospace;"
+    "max-height:32rem;overflow:auto;unicode-bidi:isolate}"
+    ".a{background:var(--add)}.d{background:var(--cut)}.h{color:var(--mark)}"
+    "table{border-collapse:collapse;margin:.3rem 0;font-size:.9rem}"
+    "td,th{border-bottom:1px solid var(--line);padding:.15rem .6rem .15rem 0;text-align:left;"
+    "vertical-align:top;overflow-wrap:anywhere}"
+    "@media print{details{break-inside:avoid}}";
+
+/* j and k go from turn to turn, o opens and closes one, e all; a point of a plot opens its turn. */
+const char page_script[] =
+    "'use strict';"
+    "const turns=[...document.querySelectorAll('details.turn')];"
+    "const at=()=>turns.findIndex(t=>t.contains(document.activeElement));"
+    "const go=i=>{const t=turns[Math.max(0,Math.min(turns.length-1,i))];"
+    "if(t){t.querySelector('summary').focus();t.scrollIntoView({block:'nearest'});}};"
+    "document.addEventListener('keydown',e=>{"
+    "if(e.ctrlKey||e.metaKey||e.altKey)return;"
+    "if(e.key==='j')go(at()+1);else if(e.key==='k')go(at()-1);"
+    "else if(e.key==='o'&&at()>=0)turns[at()].open=!turns[at()].open;"
+    "else if(e.key==='e'){const on=!turns.every(t=>t.open);turns.forEach(t=>{t.open=on;});}});"
+    "document.querySelectorAll('[data-turn]').forEach(p=>p.addEventListener('click',()=>{"
+    "const i=turns.findIndex(t=>t.id==='t'+p.dataset.turn);"
+    "if(i>=0){turns[i].open=true;go(i);}}));";
+
+/* SHA-256 of page_script, base64: the one script that the page's policy lets run. */
+const char page_script_hash[] = "qD4gWNKv6MFFYmTFIc8YTSP6EXFKYNgfEF/yvesiLCg=";
